@@ -1,0 +1,1 @@
+"""Full-duplex voice calls on one timeline: hold them, measure them, grade them."""

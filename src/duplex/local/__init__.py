@@ -1,0 +1,1 @@
+"""The embedded voices and the local server that speaks their protocol."""

@@ -1,0 +1,1 @@
+"""Numbers from a recording; no sockets, no engine."""

@@ -1,0 +1,1 @@
+"""What sits at one end of a call; none of them knows the other side."""

@@ -1,0 +1,1 @@
+"""One pure codec per wire dialect: bytes in, values out; no sockets, no clocks."""
