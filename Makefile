@@ -1,0 +1,33 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+BUILT := $(VENV)/.built
+
+.PHONY: demo test bench lint clean
+.DEFAULT_GOAL := test
+
+# The whole environment: the extension built in place, speech and test extras.
+$(BUILT): pyproject.toml setup.py $(wildcard src/duplex/*.pyx src/duplex/*.h)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[local,dev]'
+	touch $@
+
+demo: $(BUILT)
+	$(BIN)/duplex run --scenario restaurant_booking_complete
+	$(BIN)/duplex run --scenario restaurant_booking_complete --clock virtual
+
+test: $(BUILT)
+	$(BIN)/python -m pytest -q
+
+bench: $(BUILT)
+	$(BIN)/python -m pytest bench -q -s --benchmark-enable --benchmark-json=bench.json
+
+lint: $(BUILT)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest duplex._core
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info src/duplex/*.so src/duplex/_core.c

@@ -1,0 +1,346 @@
+"""The one loop: two participants, an engine and a clock make a recording.
+
+Each tick it waits for media time, takes in what both sides said (caller first),
+advances the engine, records, and plays each side what it hears. It decides
+when the call is over and nothing else: it never measures and never grades.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from duplex.clock import Clock
+from duplex.engine import Engine, FloorEvent, PlayoutEvent, SegmentEvent
+from duplex.errors import SessionError
+from duplex.hangup import HangUp, Policy, Verified
+from duplex.participants.base import Participant, Pcm, Spoken
+from duplex.placement import Placement
+from duplex.recording import CallRecorder
+from duplex.values import Event, Happening, Json, RemoteFault, Side
+
+LATE_LIMIT_MS = 200.0
+"""Ticks later than this make the call the platform's fault, not the agent's."""
+DRY_LIMIT_MS = 1500
+"""Speech jobs this much later than declared do the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallPlan:
+    """What one call is held with; times in ms, positions derive from ``rate_hz``."""
+
+    call_id: str
+    scenario_id: str
+    rate_hz: int = 24_000
+    transport_ms: int = 20
+    tick_ms: int = 200
+    seed: int = 7
+    first_speaker: str = "assistant"
+    condition: str = "clean"
+    detector: str = "rms"
+    hold_ms: tuple[int, int] = (0, 0)
+    policy: Policy = Policy()
+    versions: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEnd:
+    """How a call ended: why, where, and the fault that ended it, if one did."""
+
+    reason: str
+    position: int
+    fault: RemoteFault | None = None
+
+
+class Watcher(Protocol):
+    """Whoever looks on while a call runs; it must return at once."""
+
+    def on_event(self, event: Event) -> None: ...
+
+    def on_tick(self, position: int, heard: tuple[Pcm, Pcm]) -> None: ...
+
+
+class Call:
+    """One call, held once by :meth:`hold`."""
+
+    def __init__(
+        self,
+        plan: CallPlan,
+        *,
+        caller: Participant,
+        assistant: Participant,
+        clock: Clock,
+        recorder: CallRecorder,
+        verified: Verified | None = None,
+        watcher: Watcher | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.plan = plan
+        self._parts: tuple[Participant, Participant] = (caller, assistant)
+        self._clock = clock
+        self._recorder = recorder
+        self._watcher = watcher
+        self._stop = stop
+        self._seq = 0
+        self._engine = Engine(
+            rate_hz=plan.rate_hz,
+            tick_ms=plan.transport_ms,
+            detector=plan.detector,
+            hold_ms=plan.hold_ms,
+        )
+        self._places = (Placement(plan.rate_hz), Placement(plan.rate_hz))
+        self._hangup = HangUp(plan.policy, plan.rate_hz, plan.first_speaker, verified)
+
+    async def hold(self) -> CallEnd:
+        """Hold the call to its end; never raises for what a peer did."""
+        self._emit(None, "call.started", self._header())
+        end = await self._open() or await self._converse()
+        await self._close()
+        self._emit(None, "late", self._lateness())
+        self._emit(
+            None,
+            "call.ended",
+            {
+                "termination_reason": end.reason,
+                "position": self._engine.position,
+                "counts": self._engine.counts().as_json(),
+            },
+        )
+        self._recorder.close()
+        return end
+
+    # -- opening and closing ------------------------------------------------
+
+    async def _open(self) -> CallEnd | None:
+        """Start both sessions; a side that cannot start ends the call."""
+        starts = [asyncio.ensure_future(part.start(self._clock)) for part in self._parts]
+        results = await asyncio.gather(*starts, return_exceptions=True)
+        for side, outcome in zip(Side, results, strict=True):
+            if isinstance(outcome, SessionError):
+                fault = RemoteFault(
+                    side=side,
+                    stage=outcome.stage,
+                    code=outcome.code,
+                    message=str(outcome),
+                    fatal=True,
+                )
+                self._take_fault(fault)
+                return CallEnd(reason="error", position=0, fault=fault)
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return None
+
+    async def _close(self) -> None:
+        await asyncio.gather(*(part.finish() for part in self._parts))
+        await asyncio.gather(*(part.abort() for part in self._parts))
+        self._engine.finish()
+        self._take_in(feed=False)
+        self._record_engine_events()
+        for side in Side:
+            for happening in self._places[side].flush():
+                self._emit_happening(side, happening)
+
+    # -- the loop -----------------------------------------------------------
+
+    async def _converse(self) -> CallEnd:
+        self._clock.begin()
+        engine = self._engine
+        try:
+            while True:
+                await self._clock.advance(engine.position + engine.tick)
+                end = self._take_in(feed=True) or self._platform_fault()
+                self._tick()
+                reason = "user_stopped" if self._stop() else self._hangup.reason(engine.position)
+                if end is not None:
+                    return end
+                if reason is not None:
+                    return self._ended(reason)
+        except asyncio.CancelledError:
+            return CallEnd(reason="user_stopped", position=engine.position)
+
+    def _ended(self, reason: str) -> CallEnd:
+        """Turn the hang-up rule's word into an end; an opening never heard is a fault."""
+        position = self._engine.position
+        if not reason.endswith("_opening"):
+            return CallEnd(reason=reason, position=position)
+        side = Side.CALLER if reason.startswith("caller") else Side.ASSISTANT
+        fault = RemoteFault(
+            side=side,
+            stage=reason,
+            code="never_spoke",
+            message=f"{side.label} was not heard within {self.plan.policy.opening_ms} ms",
+            fatal=True,
+        )
+        self._take_fault(fault)
+        return CallEnd(reason="error", position=position, fault=fault)
+
+    def _take_in(self, *, feed: bool) -> CallEnd | None:
+        """Drain both inboxes in (side, sequence) order."""
+        end: CallEnd | None = None
+        for side, part in zip(Side, self._parts, strict=True):
+            for item in part.collect():
+                if isinstance(item, Spoken):
+                    if feed:
+                        self._feed(side, item)
+                elif isinstance(item, RemoteFault):
+                    self._take_fault(item)
+                    if item.fatal and end is None:
+                        end = CallEnd(reason="error", position=self._engine.position, fault=item)
+                elif (fault := self._take_happening(side, item)) is not None and end is None:
+                    end = CallEnd(reason="error", position=self._engine.position, fault=fault)
+        return end
+
+    def _feed(self, side: Side, item: Spoken) -> None:
+        accepted = self._engine.feed(side, item.pcm)
+        self._places[side].fed(len(item.pcm), accepted)
+        if accepted < len(item.pcm):
+            fault = RemoteFault(
+                side=side,
+                stage="transport",
+                code="audio_queue_overflow",
+                message=f"{len(item.pcm) - accepted} samples came faster than they can be played",
+                fatal=False,
+            )
+            self._take_fault(fault)
+
+    def _tick(self) -> None:
+        engine = self._engine
+        start = engine.position
+        engine.advance(1)
+        self._record_engine_events()
+        counts = engine.counts()
+        heard = (engine.heard(Side.CALLER), engine.heard(Side.ASSISTANT))
+        self._recorder.append(
+            heard[Side.ASSISTANT],
+            heard[Side.CALLER],
+            engine.spoken(Side.CALLER),
+            engine.spoken(Side.ASSISTANT),
+        )
+        for side, part in zip(Side, self._parts, strict=True):
+            consumed = counts.sides[side].played + counts.sides[side].discarded
+            for happening in self._places[side].note(engine.position, consumed):
+                self._emit_happening(side, happening)
+            part.hear(start, np.array(heard[side]))
+        self._recorder.tick_flush()
+        if self._watcher is not None:
+            self._watcher.on_tick(engine.position, heard)
+
+    def _record_engine_events(self) -> None:
+        for event in self._engine.drain():
+            match event:
+                case SegmentEvent():
+                    self._hangup.segment(event.side, event.start, event.end)
+                    fields: dict[str, Json] = {
+                        "start": event.start,
+                        "end": event.end,
+                        "detector": self.plan.detector,
+                    }
+                    self._emit(event.side, "segment", fields)
+                case FloorEvent():
+                    self._hangup.floor(event.at, event.holder)
+                    self._emit(None, "floor", {"holder": event.holder, "from": event.at})
+                case PlayoutEvent():
+                    fields = {"kind": event.kind, "samples": event.samples, "start": event.start}
+                    self._emit(event.side, "playout", fields)
+
+    # -- what participants tell ---------------------------------------------
+
+    def _take_happening(self, side: Side, happening: Happening) -> RemoteFault | None:
+        self._hangup.happening(side, happening)
+        for ready in self._places[side].place(happening):
+            self._emit_happening(side, ready)
+        if happening.type == "voice.late":
+            return self._late_voice(side, happening)
+        return None
+
+    def _late_voice(self, side: Side, happening: Happening) -> RemoteFault | None:
+        late = happening.fields.get("late_ms")
+        dry = happening.fields.get("what") == "dry"
+        if not isinstance(late, (int, float)) or not (dry or late > DRY_LIMIT_MS):
+            return None
+        fault = RemoteFault(
+            side=side,
+            stage="platform_late",
+            code=str(happening.fields.get("what")),
+            message=f"the {side.label}'s speech engine was {late} ms behind its declared time",
+            fatal=True,
+        )
+        self._take_fault(fault)
+        return fault
+
+    def _platform_fault(self) -> CallEnd | None:
+        late = self._clock.lateness_ms[-1] if self._clock.lateness_ms else 0.0
+        if late <= LATE_LIMIT_MS:
+            return None
+        fault = RemoteFault(
+            side=Side.CALLER,
+            stage="platform_late",
+            code="late_tick",
+            message=f"this machine was {late:.0f} ms late for a tick (limit {LATE_LIMIT_MS:.0f})",
+            fatal=True,
+        )
+        self._take_fault(fault)
+        return CallEnd(reason="error", position=self._engine.position, fault=fault)
+
+    def _take_fault(self, fault: RemoteFault) -> None:
+        fields: dict[str, Json] = {
+            "stage": fault.stage,
+            "code": fault.code,
+            "message": fault.message,
+            "fatal": fault.fatal,
+        }
+        self._emit(fault.side, "fault", fields)
+
+    def _emit_happening(self, side: Side, happening: Happening) -> None:
+        self._emit(side, happening.type, happening.fields, happening.received_at)
+
+    def _emit(
+        self,
+        side: Side | None,
+        kind: str,
+        fields: Mapping[str, Json],
+        received_at: float | None = None,
+    ) -> None:
+        event = Event(
+            seq=self._seq,
+            at=self._engine.position,
+            side=side,
+            type=kind,
+            fields=fields,
+            received_at=received_at if received_at is not None else self._clock.elapsed(),
+        )
+        self._seq += 1
+        self._recorder.event(event)
+        if self._watcher is not None:
+            self._watcher.on_event(event)
+
+    # -- first and last lines -----------------------------------------------
+
+    def _header(self) -> dict[str, Json]:
+        plan = self.plan
+        return {
+            "rate_hz": plan.rate_hz,
+            "transport_ms": plan.transport_ms,
+            "tick_ms": plan.tick_ms,
+            "seed": plan.seed,
+            "clock": "virtual" if self._clock.virtual else "wall",
+            "first_speaker": plan.first_speaker,
+            "scenario_id": plan.scenario_id,
+            "condition": plan.condition,
+            "versions": dict(plan.versions or {}),
+        }
+
+    def _lateness(self) -> dict[str, Json]:
+        """Summarise how late ticks were; a tick counts as late above 1 ms."""
+        late = [ms for ms in self._clock.lateness_ms if ms > 1.0]
+        if not late:
+            return {"ticks": 0, "p99_ms": 0.0, "max_ms": 0.0}
+        return {
+            "ticks": len(late),
+            "p99_ms": round(float(np.percentile(self._clock.lateness_ms, 99)), 3),
+            "max_ms": round(max(late), 3),
+        }
