@@ -1,0 +1,245 @@
+"""The ``duplex`` command: reads options, calls one function, prints what it returned.
+
+stdout is data, stderr is talk. Exit 0: passed; 1: a check or a call failed;
+2: could not run; 130: stopped twice. It computes nothing itself.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from duplex import options as run_options
+from duplex.errors import DuplexError
+from duplex.screen import plain
+
+app = typer.Typer(
+    name="duplex",
+    help="Hold full-duplex voice-agent calls on one timeline, and measure them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=False,
+)
+scenario_app = typer.Typer(help="Work on scenario files.", no_args_is_help=True)
+app.add_typer(scenario_app, name="scenario")
+
+
+def talk() -> Console:
+    """The console for people: stderr, no markup, no highlighting."""
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+
+def stop(message: str) -> NoReturn:
+    """Say one sentence on stderr and exit 2."""
+    print(f"duplex: {plain(message)}", file=sys.stderr)
+    raise typer.Exit(2)
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    data: Annotated[
+        Path | None, typer.Option(help="Scenario file or folder [./scenarios, else built in].")
+    ] = None,
+    scenario: Annotated[
+        list[str] | None, typer.Option(help="Scenario id; repeatable [all].")
+    ] = None,
+    max_examples: Annotated[int | None, typer.Option(help="Hold at most this many calls.")] = None,
+    application: Annotated[
+        str, typer.Option(help="The application under test, module:object.")
+    ] = run_options.DEFAULT_APPLICATION,
+    assistant: Annotated[str, typer.Option(help="local, gpt-live, or client (= gpt-live).")] = (
+        "local"
+    ),
+    delegation: Annotated[str, typer.Option(help="How the assistant delegates: client.")] = (
+        "client"
+    ),
+    caller: Annotated[str, typer.Option(help="local, gpt-live, or a WAV file.")] = "local",
+    endpoint: Annotated[
+        str | None, typer.Option(help="Where gpt-live sessions connect [OPENAI_BASE_URL].")
+    ] = None,
+    model: Annotated[str, typer.Option(help="Assistant model of a gpt-live session.")] = (
+        "gpt-live-1"
+    ),
+    voice: Annotated[str, typer.Option(help="Assistant voice.")] = "cedar",
+    simulator_model: Annotated[str, typer.Option(help="Caller model of a gpt-live session.")] = (
+        "gpt-live-1"
+    ),
+    simulator_voice: Annotated[
+        str | None, typer.Option(help="Caller voice [the scenario's persona].")
+    ] = None,
+    assistant_opening_prompt: Annotated[
+        str | None, typer.Option(help="What the assistant is asked to open with.")
+    ] = None,
+    ears_model: Annotated[
+        Path | None, typer.Option(help="Own speech-to-text model folder for local voices.")
+    ] = None,
+    mouth_model: Annotated[
+        Path | None, typer.Option(help="Own text-to-speech voice file for local voices.")
+    ] = None,
+    condition: Annotated[list[str] | None, typer.Option(help="Audio condition: clean.")] = None,
+    clock: Annotated[str, typer.Option(help="wall, or virtual (faster than real time).")] = "wall",
+    transport_ms: Annotated[int, typer.Option(help="Transport tick, 10 to 200 ms.")] = 20,
+    tick_ms: Annotated[int, typer.Option(help="Reporting bin; no metric depends on it.")] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of wording, pace, pauses and jitter.")] = 7,
+    first_speaker: Annotated[
+        str | None, typer.Option(help="caller or assistant [the scenario's, else assistant].")
+    ] = None,
+    detector: Annotated[str, typer.Option(help="Floor detector: rms or webrtc.")] = "rms",
+    max_duration_seconds: Annotated[float, typer.Option(help="A call is cut off here.")] = 90,
+    drain_ms: Annotated[int, typer.Option(help="Silence to record after the last word.")] = 1500,
+    response_deadline_ms: Annotated[
+        int, typer.Option(help="A reply later than this is missed.")
+    ] = (5000),
+    concurrency: Annotated[int, typer.Option(help="Calls held at once, 1 to 8.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder that run folders go into.")] = Path("runs"),
+    run_name: Annotated[str | None, typer.Option(help="First part of the folder's name.")] = None,
+    ticks: Annotated[bool, typer.Option(help="Also write ticks.jsonl.")] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with a [run] table; flags win over it.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print results.json on stdout.")] = False,
+    verbose: Annotated[bool, typer.Option(help="Print every event to stderr.")] = False,
+) -> None:
+    """Hold calls between a caller and the assistant under test.
+
+    Example: duplex run --scenario restaurant_booking_complete --clock virtual
+    """
+    given = {
+        name: value
+        for name, value in context.params.items()
+        if name in run_options.RunOptions.model_fields
+        and context.get_parameter_source(name) is not None
+        and context.get_parameter_source(name).name == "COMMANDLINE"  # type: ignore[union-attr]
+    }
+    from duplex import running
+
+    try:
+        values = run_options.read_config(config) if config is not None else {}
+        code = running.command(
+            run_options.make(values | given), console=talk(), as_json=as_json, verbose=verbose
+        )
+    except DuplexError as error:
+        stop(str(error))
+    raise typer.Exit(code)
+
+
+@app.command()
+def local(
+    host: Annotated[str, typer.Option(help="Address to bind; loopback unless told.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 0,
+    role: Annotated[str, typer.Option(help="Which brain answers: assistant or caller.")] = (
+        "assistant"
+    ),
+    api_key_env: Annotated[
+        str | None, typer.Option(help="Accept only the key in this variable.")
+    ] = None,
+    fault: Annotated[
+        list[str] | None, typer.Option(help="Misbehave: NAME[,key=value…]; repeatable.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of wording, pace, pauses and jitter.")] = 7,
+    ears_model: Annotated[
+        Path | None, typer.Option(help="Own speech-to-text model folder.")
+    ] = None,
+    mouth_model: Annotated[Path | None, typer.Option(help="Own text-to-speech voice file.")] = None,
+) -> None:
+    """Serve the local voice over the GPT-Live protocol until stopped.
+
+    The first line on stdout is {"url": …}. Example: duplex local --port 8123
+    """
+    from duplex import serving
+
+    try:
+        serving.command(
+            host=host,
+            port=port,
+            role=role,
+            api_key_env=api_key_env,
+            faults=tuple(fault or ()),
+            seed=seed,
+            ears_model=ears_model,
+            mouth_model=mouth_model,
+            console=talk(),
+        )
+    except DuplexError as error:
+        stop(str(error))
+
+
+@app.command()
+def measure(
+    timeline: Annotated[
+        Path, typer.Option(help="JSONL of labelled timelines; prints one JSON object a line.")
+    ],
+) -> None:
+    """Compute contract 2.0 metrics of labelled timelines.
+
+    Example: duplex measure --timeline timelines.jsonl
+    """
+    from duplex.metrics import timeline as timelines
+
+    try:
+        for item in timelines.measure_file(timeline):
+            print(json.dumps(item, allow_nan=False))
+    except DuplexError as error:
+        stop(str(error))
+    except OSError as error:
+        stop(f"timeline {timeline}: {error.strerror or error}")
+
+
+@scenario_app.command("validate")
+def scenario_validate(
+    paths: Annotated[list[Path], typer.Argument(help="Scenario files or folders.")],
+) -> None:
+    """Check scenario files; the first fault is named with its place.
+
+    Example: duplex scenario validate scenarios/
+    """
+    from duplex import scenario as scenarios
+
+    console = talk()
+    try:
+        for path in paths:
+            dataset = scenarios.load(path)
+            for warning in dataset.warnings:
+                console.print(f"warning: {plain(warning)}")
+            count = len(dataset.scenarios)
+            console.print(f"{plain(str(path))}: {count} scenario{'s' * (count != 1)}, all valid")
+    except DuplexError as error:
+        stop(str(error))
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Say what is installed, what is missing, and the command that mends it.
+
+    Example: duplex doctor
+    """
+    from duplex import doctor as doctors
+
+    findings = doctors.examine()
+    if as_json:
+        print(json.dumps([finding.as_json() for finding in findings]))
+    else:
+        for finding in findings:
+            print(finding.as_text())
+    raise typer.Exit(0 if all(finding.ok or finding.optional for finding in findings) else 2)
+
+
+def main() -> None:
+    """Entry point: no traceback for what a person can mend."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # stdout was closed by whoever read it; what could be said was said.
+        sys.stderr.close()
+        sys.exit(1)

@@ -1,0 +1,120 @@
+"""What a run is asked to do, validated once before anything is opened.
+
+The command line, ``duplex.toml`` and Python callers all end here. Secrets are
+never part of it: keys are read from the environment where a session connects.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from duplex.errors import InputError
+
+DEFAULT_APPLICATION = "duplex.application.restaurant:application"
+ASSISTANTS = ("local", "gpt-live", "client")
+CALLERS = ("local", "gpt-live", "a .wav file")
+
+
+class RunOptions(BaseModel):
+    """Options of ``duplex run``; the names are the flags' names."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    data: Path | None = None
+    scenario: tuple[str, ...] = ()
+    max_examples: int | None = Field(default=None, ge=1)
+    application: str = DEFAULT_APPLICATION
+
+    assistant: str = "local"
+    delegation: Literal["client"] = "client"
+    caller: str = "local"
+    endpoint: str | None = None
+    model: str = "gpt-live-1"
+    voice: str = "cedar"
+    simulator_model: str = "gpt-live-1"
+    simulator_voice: str | None = None
+    assistant_opening_prompt: str | None = None
+    ears_model: Path | None = None
+    mouth_model: Path | None = None
+
+    condition: tuple[str, ...] = ()
+    clock: Literal["wall", "virtual"] = "wall"
+    transport_ms: int = Field(default=20, ge=10, le=200)
+    tick_ms: int = Field(default=200, ge=1, le=10_000)
+    seed: int = Field(default=7, ge=0, lt=2**63)
+    first_speaker: Literal["caller", "assistant"] | None = None
+    detector: Literal["rms", "webrtc"] = "rms"
+    max_duration_seconds: float = Field(default=90, gt=0, le=7200)
+    drain_ms: int = Field(default=1500, ge=0, le=60_000)
+    response_deadline_ms: int = Field(default=5000, ge=1, le=600_000)
+    concurrency: int = Field(default=1, ge=1, le=8)
+
+    out: Path = Path("runs")
+    run_name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    ticks: bool = False
+
+    @model_validator(mode="after")
+    def _parties_are_known(self) -> RunOptions:
+        if self.assistant not in ASSISTANTS:
+            raise ValueError(f'assistant "{self.assistant}" is none of: {", ".join(ASSISTANTS)}')
+        is_wav = self.caller.lower().endswith(".wav")
+        if self.caller not in CALLERS and not is_wav:
+            raise ValueError(f'caller "{self.caller}" is none of: {", ".join(CALLERS)}')
+        return self
+
+    @model_validator(mode="after")
+    def _virtual_time_is_lock_step(self) -> RunOptions:
+        remote = [name for name in (self.assistant, self.caller) if name in ("gpt-live", "client")]
+        if self.clock == "virtual" and remote:
+            raise ValueError(
+                f"clock virtual: {remote[0]} is a remote session, which no virtual clock can "
+                "make wait; use --clock wall, or local parties"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _conditions_exist(self) -> RunOptions:
+        unknown = [name for name in self.condition if name != "clean"]
+        if unknown:
+            raise ValueError(f'condition "{unknown[0]}" does not exist (clean)')
+        return self
+
+
+def make(values: dict[str, object]) -> RunOptions:
+    """Validate option values; one sentence names the first that is wrong."""
+    try:
+        return RunOptions.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        message = str(first["msg"]).removeprefix("Value error, ")
+        got = "" if not where else f"option {where.replace('_', '-')}: got {first['input']!r}; "
+        raise InputError(f"{got}{message[:1].lower()}{message[1:]}") from None
+
+
+def read_config(path: Path) -> dict[str, object]:
+    """Read ``[run]`` of a TOML file; unknown names are refused with the nearest one."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"config {path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"config {path}: {error}") from None
+    extra = set(table) - {"run"}
+    if extra:
+        raise InputError(f"config {path}: unknown table [{min(extra)}], wanted [run]")
+    run = table.get("run", {})
+    if not isinstance(run, dict):
+        raise InputError(f"config {path}: run is {type(run).__name__}, wanted a table")
+    values = {str(name).replace("-", "_"): value for name, value in run.items()}
+    for name in values:
+        if name not in RunOptions.model_fields:
+            near = difflib.get_close_matches(name, RunOptions.model_fields, n=1)
+            hint = f", did you mean {near[0]}" if near else ""
+            raise InputError(f"config {path}: run.{name} is unknown{hint}")
+    return values
