@@ -2,7 +2,7 @@
 
 These are the shapes of scenario files, schema 1.0 of the public harness plus one
 optional object ``duplex``. They are strict: no value is coerced and no unknown
-field is kept. They never read a file (``scenario_load`` does) and hold no
+field is kept. They never read a file (``load`` does) and hold no
 behaviour beyond reading themselves. The caller is given
 ``simulation_parameters`` and ``input`` only, the assistant's application
 ``application`` and ``input.context`` only, and graders ``expected``.
@@ -28,7 +28,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from duplex.scenario_options import DuplexOptions
+from duplex.scenario.options import DuplexOptions
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _DEVICE = re.compile(r"(CON|PRN|AUX|NUL|COM[0-9]|LPT[0-9])(\.|$)", re.IGNORECASE)

@@ -6,7 +6,7 @@ and what; nothing here is ever an error.
 
 from __future__ import annotations
 
-from duplex.scenario import Scenario
+from duplex.scenario.model import Scenario
 
 
 def guard_warnings(scenario: Scenario) -> list[str]:

@@ -16,10 +16,10 @@ from pathlib import Path, PureWindowsPath
 from pydantic import ValidationError
 
 from duplex.errors import InputError
-from duplex.scenario import Recorded, Scenario, ScenarioFile, quoted
-from duplex.scenario_complaints import complaints
-from duplex.scenario_guards import guard_warnings
-from duplex.scenario_text import MAX_JSON_BYTES, read_json, read_yaml
+from duplex.scenario.model import Recorded, Scenario, ScenarioFile, quoted
+from duplex.scenario.complaints import complaints
+from duplex.scenario.guards import guard_warnings
+from duplex.scenario.text import MAX_JSON_BYTES, read_json, read_yaml
 from duplex.values import Json
 
 SUFFIXES = (".json", ".yaml", ".yml")

@@ -13,8 +13,8 @@ from typing import get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from duplex.scenario import ScenarioFile, quoted
-from duplex.scenario_text import json_path
+from duplex.scenario.model import ScenarioFile, quoted
+from duplex.scenario.text import json_path
 
 _WANTED = {
     "string_type": "text",
