@@ -1,0 +1,732 @@
+"""The sample-counted engine: two playout rings, the mix, the detectors, the floor, the totals.
+
+Everything is counted in samples at the session rate. ``feed`` and ``flush``
+happen between advances; ``advance`` does all the work and in it there is no
+Python callback, no allocation and no lock (the one exception is the webrtc
+detector on machines whose extension does not export the C function). It never
+reads a clock and imports nothing of ours. engine.py and detect.py drive it.
+
+How a signal was cut into feeds, and time into ticks, must not show: work is
+split at ticks, but every decision is taken at absolute sample indices.
+"""
+
+from cpython.ref cimport PyObject
+from libc.stdint cimport INT64_MAX, int16_t, int64_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memmove, memset
+
+cimport cython
+cimport numpy as cnp
+
+import struct
+
+cnp.import_array()
+
+cdef extern from "_kernels.h" nogil:
+    uint64_t duplex_energy(const int16_t *x, int64_t n) noexcept
+    int64_t duplex_mix(const int16_t *a, const int16_t *b, int16_t *out, int64_t n) noexcept
+    void duplex_decimate(const int16_t *x, const int16_t *h, int taps, int factor,
+                         int16_t *y, int n) noexcept
+    int vad_open(const char *path) noexcept
+    void *vad_new(int mode) noexcept
+    int vad_process(void *handle, const int16_t *frame, int n) noexcept
+    void vad_free(void *handle) noexcept
+    const int16_t *duplex_fir_16
+    const int16_t *duplex_fir_24
+    const int16_t *duplex_fir_48
+
+# Contract 2.0: a window is voiced when its RMS reaches this many int16 steps.
+cdef enum:
+    VOICED_RMS = 220
+    # Events held between two drains; what does not fit is counted as lost.
+    EVENTS = 8192
+    # 8 kHz samples in one 10 ms frame of the webrtc detector, and its mode.
+    VAD_FRAME = 80
+    VAD_MODE = 2
+    # Twenty-millisecond blocks a low-water mark looks at before it is believed.
+    LOW_WATER_BLOCKS = 50
+
+VOICED_RMS_THRESHOLD = VOICED_RMS
+
+cdef enum Detectors:
+    RMS = 0
+    WEBRTC = 1
+
+# Where a playout ring stands. A dry ring pads; a holding one plays the hold.
+cdef enum State:
+    DRY = 0
+    HOLDING = 1
+    PLAYING = 2
+
+cdef enum Kind:
+    SEGMENT = 0
+    FLOOR = 1
+    HOLD_ADJUST = 2
+    UNDERRUN = 3
+    IDLE = 4
+    DISCARD = 5
+
+cdef int NO_RUN = -1
+
+
+# Written by the engine between two drains, read and emptied by drain.
+# ``emitted`` is where the engine stood; it orders events and is not reported.
+cdef struct Event:
+    int64_t emitted
+    int64_t start
+    int64_t value
+    int kind
+    int side
+
+
+# One side's jitter buffer. ``feed`` writes behind ``head + queued``, ``advance``
+# reads at ``head``, ``flush`` empties it; never reset otherwise. The array holds
+# one block more than ``capacity``, so the last block played is still there.
+cdef struct Playout:
+    int16_t *data
+    int64_t mask
+    int64_t capacity
+    int64_t head
+    int64_t queued
+    int64_t since        # samples played since the start or the last flush
+    int64_t hold         # target depth; 0: no jitter buffer at all
+    int state
+    int64_t wait         # samples of hold still to play
+    int64_t gap          # samples padded since the ring ran dry
+    bint started         # has ever played anything
+    bint in_speech       # the ring ran dry with the last 20 ms voiced
+    int run_kind         # the open run of silence we made, or NO_RUN
+    int64_t run_start
+    int64_t run_length
+    int64_t low_now      # least depth in this low-water window, and in the last
+    int64_t low_before   # full one; -1 when there is none
+    int64_t low_blocks
+    # Totals, in samples.
+    int64_t accepted
+    int64_t played
+    int64_t discarded
+    int64_t idle
+    int64_t underrun
+    int64_t hold_added
+    int64_t hold_dropped
+
+
+# One side's ear. ``advance`` writes it, nobody else; never reset. For webrtc the
+# buffer holds one frame with ``ahead`` samples on either side of it.
+cdef struct Ear:
+    int16_t *buffer
+    int64_t fill
+    uint64_t energy
+    void *native
+    PyObject *fallback
+    bint voiced
+    int64_t opened       # start of the open segment
+
+
+cdef inline int64_t power_of_two(int64_t n) noexcept:
+    cdef int64_t size = 1
+    while size < n:
+        size <<= 1
+    return size
+
+
+cdef bint native_vad = False
+cdef bint native_vad_tried = False
+
+
+def _self_test_frames():
+    """Return 120 frames of 8 kHz PCM: noise, two tones and silence, from a fixed generator."""
+    seed = 1
+    frames = []
+    for index in range(120):
+        samples = []
+        level = (0, 60, 900, 9000)[index // 7 % 4]
+        for k in range(VAD_FRAME):
+            seed = (seed * 1103515245 + 12345) & 0x7FFFFFFF
+            tone = ((k * (index % 9 + 3)) % 40 - 20) * level // 24
+            samples.append(max(-32768, min(32767, tone + (seed >> 16) % (level + 1) - level // 2)))
+        frames.append(struct.pack(f"<{VAD_FRAME}h", *samples))
+    return frames
+
+
+cdef bint same_decisions(module) except -1:
+    """Compare the C function with the Python call on the same frames."""
+    cdef const unsigned char[::1] view
+    cdef int16_t frame[VAD_FRAME]
+    cdef void *handle = vad_new(VAD_MODE)
+    if handle == NULL:
+        return False
+    try:
+        peer = module.Vad(VAD_MODE)
+        for pcm in _self_test_frames():
+            view = pcm
+            memcpy(frame, &view[0], sizeof(frame))
+            if vad_process(handle, frame, VAD_FRAME) != int(peer.is_speech(pcm, 8000)):
+                return False
+        return True
+    finally:
+        vad_free(handle)
+
+
+def native_webrtc() -> bool:
+    """Say whether the webrtc detector's C function can be called directly.
+
+    The first call looks for it in the installed extension and compares its
+    decisions with the Python call's; later calls repeat the answer.
+    """
+    global native_vad, native_vad_tried
+    if not native_vad_tried:
+        import _webrtcvad
+        import webrtcvad
+
+        native_vad_tried = True
+        path = _webrtcvad.__file__.encode()
+        native_vad = vad_open(path) == 0 and same_decisions(webrtcvad)
+    return native_vad
+
+
+cdef int ask_python(Ear *ear, const int16_t *frame) noexcept with gil:
+    """Decide one frame through the Python call; -1 when it fails."""
+    try:
+        pcm = (<const char *>frame)[:2 * VAD_FRAME]
+        return 1 if (<object>ear.fallback).is_speech(pcm, 8000) else 0
+    except Exception:
+        return -1
+
+
+@cython.final
+cdef class Engine:
+    """One call's audio: feed both sides, advance, read what each was played.
+
+    ``rate_hz`` is the session rate, ``tick`` samples a tick, ``holds`` the two
+    playout holds and ``ring`` the capacity of a ring in samples. ``detector`` is
+    ``"rms"`` or ``"webrtc"``; ``native`` False forces the Python call.
+    """
+
+    cdef readonly int rate_hz
+    cdef readonly int64_t tick
+    cdef readonly int64_t position
+    cdef readonly bint finished
+    cdef Playout rings[2]
+    cdef Ear ears[2]
+    cdef int16_t *out[2]
+    cdef int16_t *mixture
+    cdef int64_t span            # samples of the last advance
+    cdef int64_t room            # most samples one advance may take
+    cdef int64_t block           # 20 ms
+    cdef bint holding            # either side has a hold
+    # Detector: frame length, samples it must see past a frame, decided so far.
+    cdef int detector
+    cdef int64_t frame
+    cdef int64_t ahead
+    cdef int factor
+    cdef int taps
+    cdef const int16_t *fir
+    cdef readonly int64_t decided
+    cdef int holder
+    cdef int64_t partition[4]
+    cdef int64_t clipped
+    cdef Event *events
+    cdef int64_t n_events
+    cdef int64_t lost
+    cdef object peers
+
+    def __cinit__(self, int rate_hz, int64_t tick, str detector, holds, int64_t ring,
+                  bint native=True):
+        cdef int side
+        if rate_hz <= 0 or rate_hz % 50:
+            raise ValueError(f"rate {rate_hz} Hz is not a multiple of 50")
+        if tick <= 0 or ring < tick:
+            raise ValueError(f"ring of {ring} samples cannot hold a tick of {tick}")
+        self.rate_hz = rate_hz
+        self.tick = tick
+        self.block = rate_hz // 50
+        self.room = ring
+        self.peers = []
+        self._set_detector(detector)
+        self.events = <Event *>calloc(EVENTS, sizeof(Event))
+        self.mixture = <int16_t *>calloc(ring, sizeof(int16_t))
+        if self.events == NULL or self.mixture == NULL:
+            raise MemoryError
+        for side in range(2):
+            self._open_side(side, holds[side], ring, native)
+        self.holding = self.rings[0].hold > 0 or self.rings[1].hold > 0
+
+    cdef int _set_detector(self, str detector) except -1:
+        if detector == "rms":
+            self.detector, self.frame, self.ahead = RMS, self.block, 0
+        elif detector == "webrtc":
+            if self.rate_hz not in (8000, 16000, 24000, 48000):
+                raise ValueError(
+                    f"detector webrtc needs 8000, 16000, 24000 or 48000 Hz, got {self.rate_hz}"
+                )
+            self.detector, self.frame = WEBRTC, self.rate_hz // 100
+            self.factor = self.rate_hz // 8000
+            self.ahead = 11 * self.factor if self.factor > 1 else 0
+            # A tap on every sample within `ahead`, padded to a multiple of eight.
+            self.taps = (2 * <int>self.ahead + 8) // 8 * 8
+            if self.factor == 2:
+                self.fir = duplex_fir_16
+            elif self.factor == 3:
+                self.fir = duplex_fir_24
+            elif self.factor == 6:
+                self.fir = duplex_fir_48
+        else:
+            raise ValueError(f'detector "{detector}" is not one of rms, webrtc')
+        return 0
+
+    cdef int _open_side(self, int side, int64_t hold, int64_t ring, bint native) except -1:
+        cdef Playout *p = &self.rings[side]
+        cdef Ear *ear = &self.ears[side]
+        if hold < 0 or hold > ring:
+            raise ValueError(f"hold of {hold} samples is not within 0 and the ring's {ring}")
+        p.mask = power_of_two(ring + self.block) - 1
+        p.capacity = ring
+        p.hold = hold
+        p.run_kind = NO_RUN
+        p.low_before = -1
+        p.low_now = INT64_MAX
+        p.data = <int16_t *>calloc(p.mask + 1, sizeof(int16_t))
+        self.out[side] = <int16_t *>calloc(ring, sizeof(int16_t))
+        # Eight samples of slack: the padded taps reach past the last sample.
+        ear.buffer = <int16_t *>calloc(self.frame + 2 * self.ahead + 8, sizeof(int16_t))
+        if p.data == NULL or self.out[side] == NULL or ear.buffer == NULL:
+            raise MemoryError
+        if self.detector == WEBRTC:
+            ear.fill = self.ahead
+            if native and native_webrtc():
+                ear.native = vad_new(VAD_MODE)
+                if ear.native == NULL:
+                    raise MemoryError
+            else:
+                import webrtcvad
+
+                peer = webrtcvad.Vad(VAD_MODE)
+                self.peers.append(peer)
+                ear.fallback = <PyObject *>peer
+        return 0
+
+    def __dealloc__(self):
+        cdef int side
+        for side in range(2):
+            free(self.rings[side].data)
+            free(self.out[side])
+            free(self.ears[side].buffer)
+            vad_free(self.ears[side].native)
+        free(self.mixture)
+        free(self.events)
+
+    # ---- between advances ----
+
+    def feed(self, int side, const int16_t[::1] pcm not None) -> int:
+        """Queue int16 samples said by ``side``; return how many fitted."""
+        cdef Playout *p = self._ring(side)
+        cdef int64_t n = min(pcm.shape[0], p.capacity - p.queued)
+        cdef int64_t at = (p.head + p.queued) & p.mask
+        cdef int64_t first = min(n, p.mask + 1 - at)
+        if n <= 0:
+            return 0
+        memcpy(p.data + at, &pcm[0], first * sizeof(int16_t))
+        if n > first:
+            memcpy(p.data, &pcm[first], (n - first) * sizeof(int16_t))
+        p.queued += n
+        p.accepted += n
+        return n
+
+    def flush(self, int side) -> int:
+        """Throw away what is queued from ``side``; return how many samples.
+
+        It ends the utterance: the silence after it is idle, not an underrun.
+        """
+        cdef Playout *p = self._ring(side)
+        cdef int64_t n = p.queued
+        if p.state == HOLDING:
+            self._close_run(side, self.position)
+        if p.state != DRY:
+            p.state = DRY
+            p.gap = 0
+            p.low_before = -1
+        p.in_speech = False
+        p.since = 0
+        p.wait = 0
+        p.head += n
+        p.queued = 0
+        p.discarded += n
+        if n:
+            self._emit(DISCARD, side, self.position, self.position, n)
+        return n
+
+    def advance(self, int64_t ticks) -> None:
+        """Play ``ticks`` ticks; raise RuntimeError when a detector fails."""
+        cdef int64_t n = ticks * self.tick
+        cdef int status
+        if self.finished:
+            raise RuntimeError("the engine is finished; nothing can be played after the end")
+        if ticks < 1 or n > self.room:
+            raise ValueError(
+                f"cannot advance {ticks} ticks of {self.tick} samples at once, "
+                f"1 to {self.room // self.tick} fit the ring"
+            )
+        self.span = 0
+        # Giving the GIL away for a few microseconds can cost a whole switch
+        # interval to get it back, so only long stretches are worth it.
+        if n >= self.rate_hz:
+            with nogil:
+                status = self._play(n)
+        else:
+            status = self._play(n)
+        if status < 0:
+            self._fail()
+
+    def finish(self) -> None:
+        """Decide the last incomplete frame and close what is open. May be called twice."""
+        cdef int side
+        if self.finished:
+            return
+        while self.decided < self.position:
+            if self._decide() < 0:
+                self._fail()
+        for side in range(2):
+            self._close_segment(side, self.position)
+            self._close_run(side, self.position)
+        self.finished = True
+
+    # ---- reading ----
+
+    def heard(self, int side):
+        """Return what ``side`` was played in the last advance (int16, a fresh array)."""
+        self._ring(side)
+        return self._copy(self.out[1 - side])
+
+    def spoken(self, int side):
+        """Return what ``side`` said in the last advance (int16, a fresh array)."""
+        self._ring(side)
+        return self._copy(self.out[side])
+
+    def mixed(self):
+        """Return both sides of the last advance in one channel, held inside int16."""
+        return self._copy(self.mixture)
+
+    @property
+    def pending(self) -> int:
+        """How many events wait to be drained."""
+        return self.n_events
+
+    def drain(self) -> list:
+        """Return the events since the last drain as (kind, side, start, value) and forget them.
+
+        Kinds: 0 segment (value: end), 1 floor (value: holder bits, caller 1 and
+        assistant 2), 2 hold adjusted, 3 underrun, 4 idle, 5 discard (value: samples).
+        """
+        cdef int64_t k
+        cdef Event *e
+        taken = []
+        for k in range(self.n_events):
+            e = &self.events[k]
+            taken.append((e.kind, e.side, e.start, e.value))
+        self.n_events = 0
+        return taken
+
+    def totals(self, int side) -> tuple:
+        """Return (accepted, played, discarded, queued, idle, underrun, hold added, dropped)."""
+        cdef Playout *p = self._ring(side)
+        return (p.accepted, p.played, p.discarded, p.queued, p.idle, p.underrun,
+                p.hold_added, p.hold_dropped)
+
+    def floor(self) -> tuple:
+        """Return (silence, caller only, assistant only, overlap, clipped, lost events).
+
+        Samples the detector has not decided yet count with the last decided frame.
+        """
+        cdef int64_t shares[4]
+        memcpy(shares, self.partition, sizeof(shares))
+        shares[self.holder] += max(0, self.position - self.decided)
+        return (shares[0], shares[1], shares[2], shares[3], self.clipped, self.lost)
+
+    cdef Playout *_ring(self, int side) except NULL:
+        if side != 0 and side != 1:
+            raise ValueError(f"side {side} is neither 0 (caller) nor 1 (assistant)")
+        return &self.rings[side]
+
+    cdef object _copy(self, const int16_t *source):
+        cdef cnp.npy_intp n = self.span
+        copy = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_INT16)
+        memcpy(cnp.PyArray_DATA(copy), source, self.span * sizeof(int16_t))
+        return copy
+
+    cdef int _fail(self) except -1:
+        self.finished = True
+        raise RuntimeError(
+            f"detector webrtc refused the frame at sample {self.decided}; "
+            "speech after it is not known"
+        )
+
+    # ---- inside advance: no Python below this line ----
+
+    cdef int _play(self, int64_t n) noexcept nogil:
+        """Advance ``n`` samples; -1 when a detector failed."""
+        cdef int64_t done = 0, step, mark
+        cdef int side
+        while done < n:
+            step = min(n - done, self.decided + self.frame + self.ahead - self.position)
+            mark = self.n_events
+            if self.holding:
+                step = min(step, self.block - self.position % self.block)
+                if self.position % self.block == 0:
+                    self._trim(0)
+                    self._trim(1)
+            for side in range(2):
+                self._pull(side, self.out[side] + done, step)
+            self._order(mark)
+            for side in range(2):
+                self._listen(&self.ears[side], self.out[side] + done, step)
+            self.clipped += duplex_mix(self.out[0] + done, self.out[1] + done,
+                                       self.mixture + done, step)
+            self.position += step
+            done += step
+            self.span = done
+            if self.holding and self.position % self.block == 0:
+                self._low_water(&self.rings[0])
+                self._low_water(&self.rings[1])
+            if self.position == self.decided + self.frame + self.ahead and self._decide() < 0:
+                return -1
+        return 0
+
+    cdef void _pull(self, int side, int16_t *out, int64_t n) noexcept nogil:
+        """Fill ``out`` with what ``side`` says next: hold, queued audio or padding."""
+        cdef Playout *p = &self.rings[side]
+        cdef int64_t at = self.position, take
+        while n > 0:
+            if p.state == DRY and p.queued > 0:
+                self._resume(side, at)
+            if p.state == HOLDING:
+                take = min(n, p.wait)
+                memset(out, 0, take * sizeof(int16_t))
+                self._extend_run(side, HOLD_ADJUST, at, take)
+                p.hold_added += take
+                p.wait -= take
+                if p.wait == 0:
+                    self._start(side, at + take)
+            elif p.queued > 0:
+                take = min(n, p.queued)
+                self._copy_out(p, out, take)
+            else:
+                take = self._pad(side, at, n)
+                memset(out, 0, take * sizeof(int16_t))
+            out += take
+            at += take
+            n -= take
+
+    cdef void _copy_out(self, Playout *p, int16_t *out, int64_t n) noexcept nogil:
+        cdef int64_t at = p.head & p.mask
+        cdef int64_t first = min(n, p.mask + 1 - at)
+        memcpy(out, p.data + at, first * sizeof(int16_t))
+        if n > first:
+            memcpy(out + first, p.data, (n - first) * sizeof(int16_t))
+        p.head += n
+        p.queued -= n
+        p.played += n
+        p.since += n
+
+    cdef int64_t _pad(self, int side, int64_t at, int64_t n) noexcept nogil:
+        """Count up to ``n`` samples of padding as underrun or idle; return how many."""
+        cdef Playout *p = &self.rings[side]
+        cdef int64_t speech_gap = 10 * self.block
+        if p.state == PLAYING:
+            p.state = DRY
+            p.gap = 0
+            p.in_speech = self._voiced_before(p)
+            p.low_before = -1
+        # A silence beyond 200 ms is the end of speech to any listener.
+        if p.in_speech and p.gap < speech_gap:
+            n = min(n, speech_gap - p.gap)
+            self._extend_run(side, UNDERRUN, at, n)
+            p.underrun += n
+        else:
+            self._extend_run(side, IDLE, at, n)
+            p.idle += n
+        p.gap += n
+        return n
+
+    cdef void _resume(self, int side, int64_t at) noexcept nogil:
+        """Audio came to a dry ring: play on at once in speech, else hold."""
+        cdef Playout *p = &self.rings[side]
+        cdef int64_t wait = 0
+        if p.hold > 0 and not (p.in_speech and p.gap <= 10 * self.block):
+            # A sender that kept its pace brings as much as the gap took; then
+            # only what the queue lacks is held. One that paused is held in full.
+            if not p.started or p.queued < p.gap:
+                wait = p.hold
+            else:
+                wait = max(0, p.hold - p.queued)
+        if wait > 0:
+            p.state = HOLDING
+            p.wait = wait
+        else:
+            self._start(side, at)
+
+    cdef void _start(self, int side, int64_t at) noexcept nogil:
+        cdef Playout *p = &self.rings[side]
+        self._close_run(side, at)
+        p.state = PLAYING
+        p.started = True
+        p.low_before = -1
+        p.low_now = INT64_MAX
+        p.low_blocks = 0
+
+    cdef bint _voiced_before(self, Playout *p) noexcept nogil:
+        """Whether the last 20 ms played were voiced; what was never played is silence."""
+        cdef int64_t n = min(self.block, p.since)
+        return self._loud(p, p.head - n, n)
+
+    cdef bint _loud(self, Playout *p, int64_t index, int64_t n) noexcept nogil:
+        cdef int64_t at = index & p.mask
+        cdef int64_t first = min(n, p.mask + 1 - at)
+        cdef uint64_t energy = duplex_energy(p.data + at, first)
+        energy += duplex_energy(p.data, n - first)
+        return energy >= <uint64_t>VOICED_RMS * VOICED_RMS * <uint64_t>self.block
+
+    # ---- the hold: how deep the ring stands, and silence taken out of it ----
+
+    cdef void _low_water(self, Playout *p) noexcept nogil:
+        """Note the depth at the end of a block, before anything new can arrive."""
+        if p.state != PLAYING or p.hold == 0:
+            return
+        p.low_now = min(p.low_now, p.queued)
+        p.low_blocks += 1
+        if p.low_blocks == LOW_WATER_BLOCKS:
+            p.low_before = p.low_now
+            p.low_now = INT64_MAX
+            p.low_blocks = 0
+
+    cdef void _trim(self, int side) noexcept nogil:
+        """Drop quiet blocks while the ring never falls to its target depth.
+
+        A dropped block has a quiet block on either side, so no edge of speech
+        is touched and at least 40 ms of every pause remain.
+        """
+        cdef Playout *p = &self.rings[side]
+        cdef int64_t dropped = 0
+        if p.state != PLAYING or p.low_before < 0 or self._voiced_before(p):
+            return
+        while (min(p.low_before, p.low_now) - dropped - p.hold >= self.block
+               and p.queued >= 2 * self.block
+               and not self._loud(p, p.head, self.block)
+               and not self._loud(p, p.head + self.block, self.block)):
+            p.head += self.block
+            p.queued -= self.block
+            dropped += self.block
+        if dropped:
+            p.low_before -= dropped
+            if p.low_now != INT64_MAX:
+                p.low_now -= dropped
+            p.discarded += dropped
+            p.hold_dropped += dropped
+            self._emit(HOLD_ADJUST, side, self.position, self.position, -dropped)
+
+    # ---- the ears and the floor ----
+
+    cdef void _listen(self, Ear *ear, const int16_t *pcm, int64_t n) noexcept nogil:
+        if self.detector == RMS:
+            ear.energy += duplex_energy(pcm, n)
+        else:
+            memcpy(ear.buffer + ear.fill, pcm, n * sizeof(int16_t))
+            ear.fill += n
+
+    cdef int _voiced(self, Ear *ear, int64_t n) noexcept nogil:
+        """Decide the frame whose first ``n`` samples exist; -1 on failure."""
+        cdef int16_t frame[VAD_FRAME]
+        cdef const int16_t *narrow = ear.buffer
+        cdef int64_t whole = self.frame + 2 * self.ahead
+        cdef bint loud
+        if self.detector == RMS:
+            loud = ear.energy >= <uint64_t>VOICED_RMS * VOICED_RMS * <uint64_t>n
+            ear.energy = 0
+            return loud
+        memset(ear.buffer + ear.fill, 0, (whole - ear.fill) * sizeof(int16_t))
+        if self.factor > 1:
+            duplex_decimate(ear.buffer, self.fir, self.taps, self.factor, frame, VAD_FRAME)
+            narrow = frame
+        cdef int answer
+        if ear.native != NULL:
+            answer = vad_process(ear.native, narrow, VAD_FRAME)
+        else:
+            answer = ask_python(ear, narrow)
+        # Before the end every fill is whole; after it what was ahead is now behind.
+        memmove(ear.buffer, ear.buffer + self.frame, 2 * self.ahead * sizeof(int16_t))
+        ear.fill = max(0, ear.fill - self.frame)
+        return answer
+
+    cdef int _decide(self) noexcept nogil:
+        """Decide the next frame of both sides, [decided, end), and move the floor."""
+        cdef int64_t start = self.decided
+        cdef int64_t end = min(start + self.frame, self.position)
+        cdef int side, answer, holder = 0
+        for side in range(2):
+            answer = self._voiced(&self.ears[side], end - start)
+            if answer < 0:
+                return -1
+            holder |= answer << side
+        self.partition[holder] += end - start
+        for side in range(2):
+            if not (holder >> side) & 1:
+                self._close_segment(side, start)
+            elif not self.ears[side].voiced:
+                self.ears[side].voiced = True
+                self.ears[side].opened = start
+        if holder != self.holder:
+            self.holder = holder
+            self._emit(FLOOR, 0, self.position, start, holder)
+        self.decided = end
+        return 0
+
+    cdef void _close_segment(self, int side, int64_t end) noexcept nogil:
+        cdef Ear *ear = &self.ears[side]
+        if ear.voiced:
+            ear.voiced = False
+            self._emit(SEGMENT, side, self.position, ear.opened, end)
+
+    # ---- events ----
+
+    cdef void _extend_run(self, int side, int kind, int64_t at, int64_t n) noexcept nogil:
+        cdef Playout *p = &self.rings[side]
+        if p.run_kind != kind:
+            self._close_run(side, at)
+            p.run_kind = kind
+            p.run_start = at
+            p.run_length = 0
+        p.run_length += n
+
+    cdef void _close_run(self, int side, int64_t at) noexcept nogil:
+        cdef Playout *p = &self.rings[side]
+        if p.run_kind != NO_RUN:
+            self._emit(p.run_kind, side, at, p.run_start, p.run_length)
+            p.run_kind = NO_RUN
+
+    cdef void _emit(self, int kind, int side, int64_t emitted, int64_t start,
+                    int64_t value) noexcept nogil:
+        cdef Event *e
+        if self.n_events == EVENTS:
+            self.lost += 1
+            return
+        e = &self.events[self.n_events]
+        e.kind = kind
+        e.side = side
+        e.emitted = emitted
+        e.start = start
+        e.value = value
+        self.n_events += 1
+
+    cdef void _order(self, int64_t mark) noexcept nogil:
+        """Put the events of one step in order of time, caller first at equal times."""
+        cdef int64_t i, k
+        cdef Event moving
+        for i in range(mark + 1, self.n_events):
+            moving = self.events[i]
+            k = i
+            while k > mark and (self.events[k - 1].emitted > moving.emitted or (
+                    self.events[k - 1].emitted == moving.emitted
+                    and self.events[k - 1].side > moving.side)):
+                self.events[k] = self.events[k - 1]
+                k -= 1
+            self.events[k] = moving

@@ -1,0 +1,174 @@
+/* Inner loops of the core: energy, saturating mix, decimation, and the door to
+ * the C voice detector inside the installed webrtcvad extension.
+ *
+ * Nothing here allocates except vad_new, nothing touches Python, and every
+ * result is an integer that does not depend on how a signal was cut into calls.
+ * Driven by _core.pyx only.
+ */
+#ifndef DUPLEX_KERNELS_H
+#define DUPLEX_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "_fir.h"
+
+#if defined(__SSE2__) || defined(_M_X64)
+#define DUPLEX_SSE2 1
+#include <emmintrin.h>
+#else
+#define DUPLEX_SSE2 0
+#endif
+
+/* Sum of squares. An int32 cannot hold 20 ms of full scale, so the pairs that
+ * the multiply-add gives (at most 2^31, unsigned) are widened before they meet. */
+static inline uint64_t duplex_energy(const int16_t *x, int64_t n)
+{
+    uint64_t sum = 0;
+    int64_t i = 0;
+#if DUPLEX_SSE2
+    const __m128i zero = _mm_setzero_si128();
+    __m128i low = zero, high = zero;
+    uint64_t lanes[2];
+    for (; i + 8 <= n; i += 8) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(x + i));
+        __m128i pairs = _mm_madd_epi16(v, v);
+        low = _mm_add_epi64(low, _mm_unpacklo_epi32(pairs, zero));
+        high = _mm_add_epi64(high, _mm_unpackhi_epi32(pairs, zero));
+    }
+    _mm_storeu_si128((__m128i *)lanes, _mm_add_epi64(low, high));
+    sum = lanes[0] + lanes[1];
+#endif
+    for (; i < n; i++)
+        sum += (uint64_t)((int32_t)x[i] * (int32_t)x[i]);
+    return sum;
+}
+
+/* out = a + b held inside int16; returns how many samples were held. */
+static inline int64_t duplex_mix(const int16_t *a, const int16_t *b, int16_t *out, int64_t n)
+{
+    int64_t clipped = 0, i = 0;
+#if DUPLEX_SSE2
+    for (; i + 8 <= n; i += 8) {
+        __m128i va = _mm_loadu_si128((const __m128i *)(a + i));
+        __m128i vb = _mm_loadu_si128((const __m128i *)(b + i));
+        __m128i held = _mm_adds_epi16(va, vb);
+        int same = _mm_movemask_epi8(_mm_cmpeq_epi16(held, _mm_add_epi16(va, vb)));
+        _mm_storeu_si128((__m128i *)(out + i), held);
+        if (same != 0xffff) {
+            int k;
+            for (k = 0; k < 16; k += 2)
+                clipped += !((same >> k) & 1);
+        }
+    }
+#endif
+    for (; i < n; i++) {
+        int32_t sum = (int32_t)a[i] + (int32_t)b[i];
+        int32_t held = sum > 32767 ? 32767 : sum < -32768 ? -32768 : sum;
+        clipped += held != sum;
+        out[i] = (int16_t)held;
+    }
+    return clipped;
+}
+
+/* n outputs at 1/factor of the input rate; output m is centred on the tap that
+ * meets x[m * factor + ahead]. taps is a multiple of eight (zero padded). */
+static inline void duplex_decimate(const int16_t *x, const int16_t *h, int taps, int factor,
+                                   int16_t *y, int n)
+{
+    int m, j;
+    for (m = 0; m < n; m++) {
+        const int16_t *in = x + (int64_t)m * factor;
+        int32_t sum = 1 << 14;
+#if DUPLEX_SSE2
+        __m128i acc = _mm_setzero_si128();
+        int32_t lanes[4];
+        for (j = 0; j < taps; j += 8)
+            acc = _mm_add_epi32(acc, _mm_madd_epi16(_mm_loadu_si128((const __m128i *)(in + j)),
+                                                    _mm_loadu_si128((const __m128i *)(h + j))));
+        _mm_storeu_si128((__m128i *)lanes, acc);
+        sum += lanes[0] + lanes[1] + lanes[2] + lanes[3];
+#else
+        for (j = 0; j < taps; j++)
+            sum += (int32_t)in[j] * (int32_t)h[j];
+#endif
+        sum >>= 15;
+        y[m] = (int16_t)(sum > 32767 ? 32767 : sum < -32768 ? -32768 : sum);
+    }
+}
+
+/* ---- the C voice detector of the installed webrtcvad extension ----
+ *
+ * Written once by vad_open (under the GIL, before any handle exists), read by
+ * everyone, never reset. Two forms of Create are in the wild: one fills a handle
+ * through a pointer and returns a status, the other returns the handle.
+ */
+typedef struct {
+    void *(*create)(void **);
+    int (*init)(void *);
+    int (*set_mode)(void *, int);
+    int (*process)(void *, int, const int16_t *, size_t);
+    void (*release)(void *);
+    int form; /* 0 not known yet, 1 fills a pointer, 2 returns the handle */
+} duplex_vad_api;
+
+static duplex_vad_api duplex_vad;
+
+#if defined(_WIN32)
+static int vad_open(const char *path)
+{
+    (void)path;
+    return -1;
+}
+#else
+#include <dlfcn.h>
+
+static int vad_open(const char *path)
+{
+    void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (lib == NULL)
+        return -1;
+    *(void **)&duplex_vad.create = dlsym(lib, "WebRtcVad_Create");
+    *(void **)&duplex_vad.init = dlsym(lib, "WebRtcVad_Init");
+    *(void **)&duplex_vad.set_mode = dlsym(lib, "WebRtcVad_set_mode");
+    *(void **)&duplex_vad.process = dlsym(lib, "WebRtcVad_Process");
+    *(void **)&duplex_vad.release = dlsym(lib, "WebRtcVad_Free");
+    if (!duplex_vad.create || !duplex_vad.init || !duplex_vad.set_mode || !duplex_vad.process ||
+        !duplex_vad.release)
+        return -1;
+    return 0;
+}
+#endif
+
+static void *vad_new(int mode)
+{
+    void *handle = NULL;
+    void *returned = duplex_vad.create(&handle);
+    /* The first handle tells the form; later a null handle means no memory. */
+    if (duplex_vad.form == 0)
+        duplex_vad.form = handle != NULL ? 1 : 2;
+    if (duplex_vad.form == 2)
+        handle = returned;
+    if (handle == NULL)
+        return NULL;
+    if (duplex_vad.init(handle) != 0 || duplex_vad.set_mode(handle, mode) != 0) {
+        duplex_vad.release(handle);
+        return NULL;
+    }
+    return handle;
+}
+
+/* 1 speech, 0 none, -1 the detector refused the frame. */
+static inline int vad_process(void *handle, const int16_t *frame, int n)
+{
+    return duplex_vad.process(handle, 8000, frame, (size_t)n);
+}
+
+static void vad_free(void *handle)
+{
+    if (handle != NULL)
+        duplex_vad.release(handle);
+}
+
+#endif

@@ -1,0 +1,265 @@
+"""One call's audio engine, in the types the rest of the project speaks.
+
+It turns milliseconds into samples once, when it is built, and the compiled
+core's tuples into events and counts. It never decides anything about audio,
+reads no clock, and belongs to one caller: the call loop feeds both sides,
+advances, and reads, always from the same thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from duplex import _core
+from duplex.errors import InputError
+from duplex.values import SESSION_RATE_HZ, Side
+
+Pcm = npt.NDArray[np.int16]
+
+VOICED_RMS = _core.VOICED_RMS_THRESHOLD
+"""RMS, in int16 steps, from which 20 ms count as voiced (contract 2.0)."""
+
+
+class Holder(StrEnum):
+    """Who has the floor: the sides whose detector says speech."""
+
+    NONE = "none"
+    CALLER = "caller"
+    ASSISTANT = "assistant"
+    BOTH = "both"
+
+
+class Playout(StrEnum):
+    """What playout did besides playing what it was fed."""
+
+    HOLD_ADJUST = "hold_adjust"
+    UNDERRUN = "underrun"
+    IDLE = "idle"
+    DISCARD = "discard"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentEvent:
+    """A voiced run ``[start, end)`` of one side is over."""
+
+    side: Side
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloorEvent:
+    """From ``at`` on, ``holder`` has the floor. Before the first one nobody has."""
+
+    at: int
+    holder: Holder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayoutEvent:
+    """A run of playout is over: ``samples`` from ``start`` on.
+
+    ``hold_adjust`` is positive when silence was played before audio that waits,
+    negative when quiet audio was dropped; a ``discard`` was asked for by flush.
+    """
+
+    side: Side
+    kind: Playout
+    start: int
+    samples: int
+
+
+EngineEvent = SegmentEvent | FloorEvent | PlayoutEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideCounts:
+    """One side's totals in samples.
+
+    ``accepted == played + discarded + queued`` and
+    ``position == played + idle + underrun + hold_added``, always.
+    """
+
+    accepted: int
+    played: int
+    discarded: int
+    queued: int
+    idle: int
+    underrun: int
+    hold_added: int
+    hold_dropped: int
+
+    @property
+    def hold_adjust(self) -> int:
+        """Net samples by which the hold moved playout back."""
+        return self.hold_added - self.hold_dropped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """A call's totals in samples; the four floor shares sum to ``position``.
+
+    ``clipped`` counts samples of the one-channel mix that were held inside
+    int16, ``events_lost`` events that came after the bound of one drain.
+    """
+
+    position: int
+    caller: SideCounts
+    assistant: SideCounts
+    caller_only: int
+    assistant_only: int
+    overlap: int
+    silence: int
+    clipped: int
+    events_lost: int
+
+    def of(self, side: Side) -> SideCounts:
+        return self.assistant if side is Side.ASSISTANT else self.caller
+
+
+_HOLDERS = (Holder.NONE, Holder.CALLER, Holder.ASSISTANT, Holder.BOTH)
+_PLAYOUTS = {
+    2: Playout.HOLD_ADJUST,
+    3: Playout.UNDERRUN,
+    4: Playout.IDLE,
+    5: Playout.DISCARD,
+}
+
+
+class Engine:
+    """Two sides, one timeline, counted in samples.
+
+    Args:
+        rate_hz: session rate.
+        tick_ms: what one tick plays; no result depends on it.
+        detector: ``"rms"`` (contract 2.0, 20 ms windows) or ``"webrtc"`` (mode 2,
+            10 ms frames).
+        hold_ms: playout hold of (caller, assistant). 0 plays every sample at once.
+            A hold is for a sender that keeps real-time pace: its first audio, and
+            audio after a pause, waits that long in silence, and when the ring
+            stays deeper than the hold for a second, quiet 20 ms blocks are dropped
+            until it does not. Never use one for a sender that runs ahead.
+        ring_ms: the most audio that can wait, per side, and that one advance plays.
+
+    Raises:
+        InputError: a tick or hold is no whole number of samples, or the rate,
+            the detector or a hold cannot be used.
+    """
+
+    __slots__ = ("_core", "rate_hz", "tick")
+
+    def __init__(
+        self,
+        *,
+        rate_hz: int = SESSION_RATE_HZ,
+        tick_ms: int = 20,
+        detector: str = "rms",
+        hold_ms: tuple[int, int] = (0, 0),
+        ring_ms: int = 20_000,
+    ) -> None:
+        holds = (_samples("hold", hold_ms[0], rate_hz), _samples("hold", hold_ms[1], rate_hz))
+        tick = _samples("tick", tick_ms, rate_hz)
+        ring = _samples("ring", ring_ms, rate_hz)
+        try:
+            self._core = _core.Engine(rate_hz, tick, detector, holds, ring)
+        except ValueError as error:
+            raise InputError(f"engine: {error}") from error
+        self.rate_hz = rate_hz
+        self.tick = tick
+
+    @property
+    def position(self) -> int:
+        """Samples advanced so far."""
+        return self._core.position
+
+    def feed(self, side: Side, pcm: Pcm) -> int:
+        """Queue what ``side`` says (int16, contiguous); return the samples accepted.
+
+        Fewer than given means the ring is full: offer the rest again later.
+        """
+        return self._core.feed(side, pcm)
+
+    def advance(self, n: int = 1) -> None:
+        """Play ``n`` ticks.
+
+        Raises:
+            RuntimeError: a detector failed, or the engine is finished.
+            ValueError: ``n`` ticks are more than the ring holds.
+        """
+        self._core.advance(n)
+
+    def heard(self, side: Side) -> Pcm:
+        """Return what ``side`` was played in the last advance, a fresh array."""
+        return self._core.heard(side)
+
+    def spoken(self, side: Side) -> Pcm:
+        """Return what ``side`` said in the last advance, before any condition."""
+        return self._core.spoken(side)
+
+    def mixed(self) -> Pcm:
+        """Return both sides of the last advance in one channel, held inside int16."""
+        return self._core.mixed()
+
+    def flush(self, side: Side) -> int:
+        """Discard what is queued from ``side`` (barge-in); return the samples."""
+        return self._core.flush(side)
+
+    def finish(self) -> None:
+        """Decide the last, incomplete frame and close open segments and runs."""
+        self._core.finish()
+
+    def drain(self) -> list[EngineEvent]:
+        """Return the events since the last drain, in order of time."""
+        if not self._core.pending:
+            return []
+        return [_event(*raw) for raw in self._core.drain()]
+
+    def counts(self) -> Counts:
+        """Return the totals so far; frames not decided yet count as the last one."""
+        silence, caller_only, assistant_only, overlap, clipped, lost = self._core.floor()
+        return Counts(
+            position=self._core.position,
+            caller=_side_counts(self._core.totals(Side.CALLER)),
+            assistant=_side_counts(self._core.totals(Side.ASSISTANT)),
+            caller_only=caller_only,
+            assistant_only=assistant_only,
+            overlap=overlap,
+            silence=silence,
+            clipped=clipped,
+            events_lost=lost,
+        )
+
+
+def _samples(name: str, duration_ms: int, rate_hz: int) -> int:
+    samples, rest = divmod(duration_ms * rate_hz, 1000)
+    if rest:
+        raise InputError(
+            f"engine: {name} of {duration_ms} ms is no whole number of samples at {rate_hz} Hz"
+        )
+    return samples
+
+
+def _side_counts(totals: tuple[int, int, int, int, int, int, int, int]) -> SideCounts:
+    accepted, played, discarded, queued, idle, underrun, added, dropped = totals
+    return SideCounts(
+        accepted=accepted,
+        played=played,
+        discarded=discarded,
+        queued=queued,
+        idle=idle,
+        underrun=underrun,
+        hold_added=added,
+        hold_dropped=dropped,
+    )
+
+
+def _event(kind: int, side: int, start: int, value: int) -> EngineEvent:
+    if kind == 0:
+        return SegmentEvent(side=Side(side), start=start, end=value)
+    if kind == 1:
+        return FloorEvent(at=start, holder=_HOLDERS[value])
+    return PlayoutEvent(side=Side(side), kind=_PLAYOUTS[kind], start=start, samples=value)
