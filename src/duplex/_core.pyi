@@ -4,6 +4,12 @@ import numpy as np
 import numpy.typing as npt
 
 VOICED_RMS_THRESHOLD: int
+SEGMENT_KIND: int
+FLOOR_KIND: int
+HOLD_ADJUST_KIND: int
+UNDERRUN_KIND: int
+IDLE_KIND: int
+DISCARD_KIND: int
 __test__: dict[str, str]
 
 def native_webrtc() -> bool: ...

@@ -65,8 +65,11 @@ cdef enum Kind:
     UNDERRUN = 3
     IDLE = 4
     DISCARD = 5
+    NO_RUN = -1
 
-cdef int NO_RUN = -1
+SEGMENT_KIND, FLOOR_KIND = SEGMENT, FLOOR
+HOLD_ADJUST_KIND, UNDERRUN_KIND, IDLE_KIND, DISCARD_KIND = HOLD_ADJUST, UNDERRUN, IDLE, DISCARD
+
 
 
 # Written by the engine between two drains, read and emptied by drain.
@@ -415,8 +418,8 @@ cdef class Engine:
     def drain(self) -> list:
         """Return the events since the last drain as (kind, side, start, value) and forget them.
 
-        Kinds: 0 segment (value: end), 1 floor (value: holder bits, caller 1 and
-        assistant 2), 2 hold adjusted, 3 underrun, 4 idle, 5 discard (value: samples).
+        The kinds are the module's ``*_KIND``. The value is the end of a segment, the
+        holder's bits of the floor (caller 1, assistant 2), samples for the others.
         """
         cdef int64_t k
         cdef Event *e

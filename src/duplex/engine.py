@@ -123,10 +123,10 @@ class Counts:
 
 _HOLDERS = (Holder.NONE, Holder.CALLER, Holder.ASSISTANT, Holder.BOTH)
 _PLAYOUTS = {
-    2: Playout.HOLD_ADJUST,
-    3: Playout.UNDERRUN,
-    4: Playout.IDLE,
-    5: Playout.DISCARD,
+    _core.HOLD_ADJUST_KIND: Playout.HOLD_ADJUST,
+    _core.UNDERRUN_KIND: Playout.UNDERRUN,
+    _core.IDLE_KIND: Playout.IDLE,
+    _core.DISCARD_KIND: Playout.DISCARD,
 }
 
 
@@ -258,8 +258,8 @@ def _side_counts(totals: tuple[int, int, int, int, int, int, int, int]) -> SideC
 
 
 def _event(kind: int, side: int, start: int, value: int) -> EngineEvent:
-    if kind == 0:
+    if kind == _core.SEGMENT_KIND:
         return SegmentEvent(side=Side(side), start=start, end=value)
-    if kind == 1:
+    if kind == _core.FLOOR_KIND:
         return FloorEvent(at=start, holder=_HOLDERS[value])
     return PlayoutEvent(side=Side(side), kind=_PLAYOUTS[kind], start=start, samples=value)
