@@ -1,0 +1,384 @@
+"""WAV files: a writer that survives a kill, a reader that survives bad headers.
+
+The writer appends PCM16 (format tag 1) in batches; after each flush the header
+says exactly what is on disk. The reader trusts the bytes that exist, never a
+declared size: streamed, oversize and concatenated files give their audio and a
+warning, a cut header gives an error. Recordings and WAV participants drive it.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from duplex.errors import DuplexError, InputError
+
+Pcm = npt.NDArray[np.int16]
+
+HEADER_BYTES = 44
+UNKNOWN_SIZE = 0xFFFFFFFF
+MAX_RATE_HZ = 768_000
+MAX_CHANNELS = 64
+_BATCH_FRAMES = 1 << 16
+_PCM, _EXTENSIBLE = 1, 0xFFFE
+
+
+class WriteFailed(DuplexError):
+    """A file of a recording cannot be written; what was written before stays whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wav:
+    """Audio of a file: int16 ``samples`` of shape (frames, channels)."""
+
+    rate_hz: int
+    samples: Pcm
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def frames(self) -> int:
+        return int(self.samples.shape[0])
+
+    @property
+    def channels(self) -> int:
+        return int(self.samples.shape[1])
+
+    def channel(self, index: int) -> Pcm:
+        """One channel, int16, shape (frames,)."""
+        column: Pcm = np.ascontiguousarray(self.samples[:, index])
+        return column
+
+
+# -- writing -------------------------------------------------------------------
+
+
+class WavWriter:
+    """Appends PCM16 to a new file (mode 0600); refuses to replace an old one.
+
+    :meth:`append` only fills a buffer and writes full batches; :meth:`flush`
+    writes the rest and then the header, so a header never claims audio that is
+    not there. A failed write leaves whole frames and a true header behind.
+    """
+
+    def __init__(self, path: str | Path, rate_hz: int, channels: int = 1) -> None:
+        assert 0 < rate_hz <= MAX_RATE_HZ, rate_hz
+        assert channels in (1, 2), channels
+        self.path = Path(path)
+        self.rate_hz = rate_hz
+        self.channels = channels
+        self._buffer: Pcm = np.empty((_BATCH_FRAMES, channels), dtype="<i2")
+        self._filled = 0
+        self._on_disk = 0
+        self._fd = open_private(self.path)
+        try:
+            self._patch_header()
+        except WriteFailed:
+            os.close(self._fd)
+            self._fd = -1
+            raise
+
+    @property
+    def frames(self) -> int:
+        """Frames appended so far, buffered ones included."""
+        return self._on_disk + self._filled
+
+    def append(self, *channels: Pcm) -> None:
+        """Append one int16 array of shape (n,) for each channel, all of one length."""
+        assert len(channels) == self.channels, (len(channels), self.channels)
+        count = len(channels[0])
+        assert all(len(pcm) == count for pcm in channels), [len(pcm) for pcm in channels]
+        done = 0
+        while done < count:
+            part = min(count - done, _BATCH_FRAMES - self._filled)
+            for index, pcm in enumerate(channels):
+                self._buffer[self._filled : self._filled + part, index] = pcm[done : done + part]
+            self._filled += part
+            done += part
+            if self._filled == _BATCH_FRAMES:
+                self._write_out()
+
+    def flush(self) -> None:
+        """Put everything on disk and let the header say so."""
+        self._write_out()
+        self._patch_header()
+
+    def close(self) -> None:
+        """Flush and close; may be called twice."""
+        if self._fd < 0:
+            return
+        try:
+            self.flush()
+        finally:
+            os.close(self._fd)
+            self._fd = -1
+
+    def abandon(self) -> None:
+        """Close without writing what is buffered; the file stays as last flushed."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> WavWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _write_out(self) -> None:
+        if not self._filled:
+            return
+        frame = 2 * self.channels
+        data = memoryview(self._buffer[: self._filled].tobytes())
+        done = 0
+        try:
+            while done < len(data):
+                at = HEADER_BYTES + self._on_disk * frame + done
+                done += os.pwrite(self._fd, data[done:], at)
+        except OSError as error:
+            self._keep_whole_frames(done // frame)
+            raise write_failed(self.path, error) from error
+        self._on_disk += self._filled
+        self._filled = 0
+
+    def _keep_whole_frames(self, written: int) -> None:
+        """After a failed write: keep the frames that fit, the rest stays buffered."""
+        self._buffer[: self._filled - written] = self._buffer[written : self._filled].copy()
+        self._on_disk += written
+        self._filled -= written
+        try:
+            os.ftruncate(self._fd, HEADER_BYTES + self._on_disk * 2 * self.channels)
+            self._patch_header()
+        except (OSError, WriteFailed):
+            return
+
+    def _patch_header(self) -> None:
+        header = wav_header(self._on_disk, self.rate_hz, self.channels)
+        try:
+            os.pwrite(self._fd, header, 0)
+        except OSError as error:
+            raise write_failed(self.path, error) from error
+
+
+def wav_header(frames: int, rate_hz: int, channels: int) -> bytes:
+    """The 44 bytes before ``frames`` of PCM16; beyond 4 GiB the sizes say "unknown"."""
+    size = frames * 2 * channels
+    data = size if size + 36 < UNKNOWN_SIZE else UNKNOWN_SIZE
+    riff = size + 36 if data == size else UNKNOWN_SIZE
+    block = 2 * channels
+    fmt = struct.pack("<HHIIHH", _PCM, channels, rate_hz, rate_hz * block, block, 16)
+    sized = struct.pack("<I", riff) + b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt
+    return b"RIFF" + sized + b"data" + struct.pack("<I", data)
+
+
+def write_wav(path: str | Path, samples: Pcm, rate_hz: int) -> None:
+    """Write int16 samples of shape (n,) or (n, channels) to a new file."""
+    columns = samples.reshape(len(samples), -1).T
+    with WavWriter(path, rate_hz, len(columns)) as writer:
+        writer.append(*columns)
+
+
+def open_private(path: Path) -> int:
+    """Create a file only its owner may read; an existing one is never replaced."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise InputError(f"{path} exists already, wanted a new file") from None
+    except OSError as error:
+        raise write_failed(path, error) from error
+
+
+def write_failed(path: Path, error: OSError) -> WriteFailed:
+    """The error for a file that cannot be written, with the reason in words."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    reason = "the disk is full" if full else (error.strerror or str(error)).lower()
+    return WriteFailed(f"{path} cannot be written: {reason}")
+
+
+# -- reading -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Format:
+    tag: int
+    channels: int
+    rate_hz: int
+    bits: int
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where the audio of a RIFF file lies: whole frames from ``offset`` on."""
+
+    format: _Format
+    offset: int
+    length: int
+    warnings: tuple[str, ...]
+
+
+def read_wav(path: str | Path) -> Wav:
+    """Read a sound file as int16; raises InputError saying what is wrong with it.
+
+    RIFF/WAVE is walked here, other containers go through libsndfile. Wider
+    formats are rounded to 16 bits, floats are clipped at full scale.
+    """
+    path = Path(path)
+    with _opened(path) as file:
+        place = _locate(file, path)
+        if place is None:
+            return _decode(path, path)
+        file.seek(place.offset)
+        raw = file.read(place.length)
+    found = place.format
+    if found.tag == _PCM and found.bits == 16:
+        samples: Pcm = np.frombuffer(raw, dtype="<i2").astype(np.int16, copy=False)
+        shaped = samples.reshape(-1, found.channels)
+        return Wav(rate_hz=found.rate_hz, samples=shaped, warnings=place.warnings)
+    rebuilt = _chunk(b"fmt ", found.raw) + _chunk(b"data", raw)
+    whole = b"RIFF" + struct.pack("<I", len(rebuilt) + 4) + b"WAVE" + rebuilt
+    return _decode(io.BytesIO(whole), path, place.warnings)
+
+
+def probe_wav(path: str | Path) -> tuple[int, int, tuple[str, ...]]:
+    """Rate in Hz, frames and warnings, as :func:`read_wav` gives them, mostly unread."""
+    path = Path(path)
+    with _opened(path) as file:
+        place = _locate(file, path)
+    if place is None or place.format.bits < 8:
+        wav = read_wav(path)
+        return wav.rate_hz, wav.frames, wav.warnings
+    frames = place.length // (place.format.channels * place.format.bits // 8)
+    return place.format.rate_hz, frames, place.warnings
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"{path} cannot be read: {reason}") from error
+
+
+def _locate(file: BinaryIO, path: Path) -> _Place | None:
+    """Find format and audio of a RIFF file; None when it is none."""
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    start = file.read(12)
+    if len(start) < 12:
+        raise InputError(f"{path} holds {size} bytes, too few for a sound file")
+    if start[:4] != b"RIFF" or start[8:] != b"WAVE":
+        return None
+    found: _Format | None = None
+    data: tuple[int, int] | None = None
+    for name, at, declared in _chunks(file, size):
+        if name == b"fmt " and found is None:
+            found = _parse_format(file.read(min(declared, 64, size - at)), path)
+        elif name == b"data" and data is None:
+            data = (at, declared)
+        if found is not None and data is not None:
+            break
+    if found is None:
+        raise InputError(f"{path}: the header ends before a whole fmt chunk")
+    if data is None:
+        raise InputError(f"{path}: no data chunk within its {size} bytes")
+    length, warnings = _data_length(file, *data, size)
+    frame = found.channels * max(1, found.bits // 8)
+    if length % frame:
+        warnings.append(f"{length % frame} bytes after the last whole frame are dropped")
+    said = tuple(f"{path.name}: {text}" for text in warnings)
+    return _Place(format=found, offset=data[0], length=length - length % frame, warnings=said)
+
+
+def _chunks(file: BinaryIO, size: int) -> Iterator[tuple[bytes, int, int]]:
+    """Walk (name, offset of the body, declared size); leaves the file at the body."""
+    at = 12
+    while at + 8 <= size:
+        file.seek(at)
+        name, declared = struct.unpack("<4sI", file.read(8))
+        yield name, at + 8, declared
+        at += 8 + declared + declared % 2
+
+
+def _parse_format(raw: bytes, path: Path) -> _Format:
+    if len(raw) < 16:
+        raise InputError(f"{path}: the header ends inside its fmt chunk")
+    tag, channels, rate_hz, _, _, bits = struct.unpack("<HHIIHH", raw[:16])
+    if tag == _EXTENSIBLE and len(raw) >= 26:
+        (tag,) = struct.unpack("<H", raw[24:26])
+    if not 0 < channels <= MAX_CHANNELS:
+        raise InputError(f"{path}: {channels} channels, wanted 1 to {MAX_CHANNELS}")
+    if not 0 < rate_hz <= MAX_RATE_HZ:
+        raise InputError(f"{path}: a rate of {rate_hz} Hz, wanted 1 to {MAX_RATE_HZ}")
+    return _Format(tag=tag, channels=channels, rate_hz=rate_hz, bits=bits, raw=raw)
+
+
+def _data_length(file: BinaryIO, offset: int, declared: int, size: int) -> tuple[int, list[str]]:
+    """How many bytes of audio there are, and what the header said wrongly."""
+    left = max(0, size - offset)
+    if declared == 0 and left and not _chunks_fill(file, offset, size):
+        what = "declares no audio"
+    elif declared == UNKNOWN_SIZE:
+        what = "declares a streamed size"
+    elif declared > left:
+        what = f"declares {declared} bytes of audio"
+    else:
+        return declared, []
+    length = _up_to_next_file(file, offset, left)
+    return length, [f"the header {what}, {length} bytes are there and used"]
+
+
+def _chunks_fill(file: BinaryIO, at: int, size: int) -> bool:
+    """Whether what follows is a chain of chunks that ends with the file."""
+    while at + 8 <= size:
+        file.seek(at)
+        name, declared = struct.unpack("<4sI", file.read(8))
+        if not all(0x20 <= byte < 0x7F for byte in name):
+            return False
+        at += 8 + declared + declared % 2
+    return at in (size, size + 1)
+
+
+def _up_to_next_file(file: BinaryIO, offset: int, left: int) -> int:
+    """Bytes until the header of a WAV that was appended to this one."""
+    file.seek(offset)
+    seen, tail = 0, b""
+    while seen < left and (block := file.read(min(1 << 20, left - seen))):
+        hay = tail + block
+        at = hay.find(b"WAVEfmt ")
+        while at >= 0:
+            if at >= 8 and hay[at - 8 : at - 4] == b"RIFF":
+                return seen - len(tail) + at - 8
+            at = hay.find(b"WAVEfmt ", at + 1)
+        seen += len(block)
+        tail = hay[-15:]
+    return left
+
+
+def _chunk(name: bytes, body: bytes) -> bytes:
+    return name + struct.pack("<I", len(body)) + body + b"\0" * (len(body) % 2)
+
+
+def _decode(source: Path | io.BytesIO, path: Path, warnings: tuple[str, ...] = ()) -> Wav:
+    # libsndfile is loaded only for what is no plain PCM16.
+    import soundfile
+
+    try:
+        floats, rate_hz = soundfile.read(source, dtype="float64", always_2d=True)
+    except (soundfile.SoundFileError, RuntimeError, ValueError, OSError) as error:
+        reason = str(error).rstrip(".")
+        raise InputError(f"{path} is no sound file that can be decoded: {reason}") from error
+    scaled = np.nan_to_num(floats * 32768.0, nan=0.0)
+    samples: Pcm = np.clip(np.rint(scaled), -32768, 32767).astype(np.int16)
+    return Wav(rate_hz=int(rate_hz), samples=samples, warnings=warnings)
