@@ -16,9 +16,9 @@ from pathlib import Path, PureWindowsPath
 from pydantic import ValidationError
 
 from duplex.errors import InputError
-from duplex.scenario.model import Recorded, Scenario, ScenarioFile, quoted
 from duplex.scenario.complaints import complaints
 from duplex.scenario.guards import guard_warnings
+from duplex.scenario.model import Recorded, Scenario, ScenarioFile, quoted
 from duplex.scenario.text import MAX_JSON_BYTES, read_json, read_yaml
 from duplex.values import Json
 

@@ -1,0 +1,256 @@
+"""The checks behind a verdict, each a small function with its reason and evidence.
+
+Deterministic ones only: what a judge would decide is ``not_assessed`` and not
+required. A check that does not apply is ``not_applicable``; one whose subject
+could not be observed is ``not_assessed``. Only a required check that failed
+fails a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from duplex.grading.evidence import Evidence
+from duplex.grading.matching import json_equal, state_satisfied
+from duplex.grading.procedure import ProcedureGrade, grade_procedure, grounded_line
+from duplex.grading.task import TaskCounts, count_task
+from duplex.scenario import Scenario
+from duplex.values import Json, Side
+
+Status = Literal["passed", "failed", "not_applicable", "not_assessed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One condition: how it went, why, and what shows it."""
+
+    id: str
+    status: Status
+    required: bool
+    reason: str
+    evidence: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def fails(self) -> bool:
+        return self.required and self.status == "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """A graded call: its checks, the counts and the procedure they rest on."""
+
+    checks: tuple[Check, ...]
+    counts: TaskCounts
+    procedure: ProcedureGrade
+    source: Literal["deterministic", "semantic_judge"] = "deterministic"
+
+    @property
+    def passed(self) -> bool:
+        return not self.failed_checks
+
+    @property
+    def failed_checks(self) -> tuple[str, ...]:
+        return tuple(check.id for check in self.checks if check.fails)
+
+    @property
+    def rationale(self) -> str:
+        reasons = [check.reason for check in self.checks if check.fails]
+        return "; ".join(reasons) if reasons else "Every required check passed."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """What every check looks at."""
+
+    scenario: Scenario
+    evidence: Evidence
+    counts: TaskCounts
+    procedure: ProcedureGrade
+
+
+def grade(scenario: Scenario, evidence: Evidence) -> Grade:
+    """Grade one call against its scenario."""
+    counts = count_task(scenario, evidence)
+    single = scenario.interaction == "single_turn"
+    procedure = grade_procedure(None if single else scenario.expected.procedure, evidence)
+    case = _Case(scenario=scenario, evidence=evidence, counts=counts, procedure=procedure)
+    checks = (
+        _conversation_completed(case),
+        _assistant_responded(case),
+        _application_state(case),
+        _delegation_policy(case),
+        _authorized_actions(case),
+        _critical_procedure(case),
+        _tool_contract(case),
+        _verified_state_change(case),
+        _grounded_assistant_response(case),
+        _unjudged("semantic_outcome", "No judge was asked whether the goal was reached."),
+        _unjudged("semantic_requirements", "No judge was asked about further requirements."),
+    )
+    return Grade(checks=checks, counts=counts, procedure=procedure)
+
+
+def _check(name: str, ok: bool, good: str, bad: str, **evidence: Json) -> Check:
+    return Check(
+        id=name,
+        status="passed" if ok else "failed",
+        required=True,
+        reason=good if ok else bad,
+        evidence=evidence,
+    )
+
+
+def _not_applicable(name: str, reason: str) -> Check:
+    return Check(id=name, status="not_applicable", required=False, reason=reason)
+
+
+def _unobserved(name: str) -> Check:
+    return Check(
+        id=name,
+        status="not_assessed",
+        required=False,
+        reason="The application under test reported nothing that could show it.",
+    )
+
+
+def _unjudged(name: str, reason: str) -> Check:
+    return Check(id=name, status="not_assessed", required=False, reason=reason)
+
+
+def _conversation_completed(case: _Case) -> Check:
+    reason = case.evidence.termination_reason
+    return _check(
+        "conversation_completed",
+        reason == "response_completed",
+        "The call came to its own end.",
+        f"The call ended by {reason or 'breaking off'} before it was done.",
+        termination_reason=reason,
+    )
+
+
+def _assistant_responded(case: _Case) -> Check:
+    lines = case.evidence.lines(Side.ASSISTANT)
+    return _check(
+        "assistant_responded",
+        case.evidence.was_heard(Side.ASSISTANT),
+        "The assistant was heard.",
+        "The assistant was never heard.",
+        lines=len(lines),
+        voiced_ms=(case.evidence.voiced_ms or {}).get(Side.ASSISTANT),
+    )
+
+
+def _application_state(case: _Case) -> Check:
+    name, expected, evidence = "application_state", case.scenario.expected.state, case.evidence
+    if not expected:
+        return _not_applicable(name, "The scenario expects no state.")
+    if not evidence.states:
+        return _unobserved(name)
+    return _check(
+        name,
+        state_satisfied(expected, evidence.final_state, evidence.initial_state),
+        "The application's state is the expected one.",
+        "The application's state is not the expected one.",
+        expected=dict(expected),
+        actual=evidence.final_state,
+    )
+
+
+def _delegation_policy(case: _Case) -> Check:
+    name, policy = "delegation_policy", case.scenario.expected.delegation
+    if policy == "optional":
+        return _not_applicable(name, "The scenario leaves delegation open.")
+    if not case.evidence.application_observed:
+        return _unobserved(name)
+    return _check(
+        name,
+        case.counts.delegation_kept,
+        "Work was delegated as the scenario wants.",
+        f"Delegation is {policy} and happened {case.counts.actual_delegations} times.",
+        policy=policy,
+        count=case.counts.actual_delegations,
+    )
+
+
+def _authorized_actions(case: _Case) -> Check:
+    name, prohibited = "authorized_actions", case.counts.prohibited
+    if not case.evidence.application_observed and case.scenario.expected.tools.prohibited:
+        return _unobserved(name)
+    return _check(
+        name,
+        not prohibited,
+        "No prohibited tool call was made.",
+        f"Prohibited tool calls were made: {', '.join(call.name for call in prohibited)}.",
+        calls=[call.call_id for call in prohibited],
+    )
+
+
+def _critical_procedure(case: _Case) -> Check:
+    name, procedure = "critical_procedure", case.procedure
+    if not procedure.critical_steps:
+        return _not_applicable(name, "The scenario names no critical step.")
+    failed = procedure.failed_critical
+    return _check(
+        name,
+        not failed,
+        "Every critical step was done, in order.",
+        f"Critical steps were not done in order: {', '.join(failed)}.",
+        steps=list(procedure.critical_steps),
+        failed=list(failed),
+    )
+
+
+def _tool_contract(case: _Case) -> Check:
+    name, counts = "tool_contract", case.counts
+    if case.scenario.interaction != "single_turn":
+        return _not_applicable(name, "Tool choice decides single-turn scenarios only.")
+    if not case.evidence.application_observed and counts.expected_tools:
+        return _unobserved(name)
+    kept = counts.pairing.matched == counts.expected_tools
+    tools = case.scenario.expected.tools.required
+    unmet: dict[str, Json] = {
+        f"required[{index}] {tools[index].name}": why for index, why in counts.pairing.unmet.items()
+    }
+    return _check(
+        name,
+        kept and counts.unexpected == 0 and counts.failed == 0,
+        "The tools called are the expected ones.",
+        f"Of {counts.expected_tools} expected tool calls {counts.pairing.matched} were made, "
+        f"with {counts.unexpected} unexpected and {counts.failed} failed.",
+        unmet=unmet,
+        matched_leniently=counts.lenient_matched,
+    )
+
+
+def _verified_state_change(case: _Case) -> Check:
+    name, evidence = "verified_state_change", case.evidence
+    if not evidence.states:
+        return _not_applicable(name, "No state was reported.")
+    if json_equal(evidence.initial_state, evidence.final_state):
+        return _not_applicable(name, "The application's state did not change.")
+    completed = sum(call.completed for call in evidence.tools)
+    return _check(
+        name,
+        completed > 0,
+        "A completed tool call stands behind the change of state.",
+        "The state changed without a completed tool call.",
+        completed_tools=completed,
+    )
+
+
+def _grounded_assistant_response(case: _Case) -> Check:
+    name, evidence = "grounded_assistant_response", case.evidence
+    ends = [call.ended_ms for call in evidence.tools if call.completed]
+    if not ends:
+        return _not_applicable(name, "No tool call was completed.")
+    line = grounded_line(evidence)
+    return _check(
+        name,
+        line is not None,
+        "The assistant spoke after the last completed tool call.",
+        "The assistant said nothing after the last completed tool call.",
+        last_tool_ms=max(end or 0 for end in ends),
+        line_start_ms=line.start_ms if line else None,
+    )
