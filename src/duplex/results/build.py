@@ -1,0 +1,275 @@
+"""One call's result in schema 2.0, from its scenario, evidence and metrics.
+
+Pure: reads no file and measures nothing. Whatever is not known becomes null and
+is explained; a call that could not be held, or whose assistant was never heard,
+does not count as failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from duplex.grading import Evidence, Grade, grade
+from duplex.grading.evidence import Usage
+from duplex.grading.scores import semantic_score
+from duplex.metrics.contract import ContractMetrics
+from duplex.results import schema
+from duplex.results.observed import Basis, observability, validity
+from duplex.results.outcome import Failing, failure, outcome
+from duplex.results.unknown import explain
+from duplex.scenario import Scenario
+from duplex.values import Json, Side
+
+_DIMENSIONS = tuple(schema.Dimensions.model_fields)
+_MEANT = frozenset({"/error", "/validity/reason", "/observability/tools/executed"})
+"""Nulls that say "none", or that somebody passed to a tool."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFigures:
+    """What was measured of one call; None where it left nothing to measure.
+
+    ``timing`` is the timing block as it is to be written; ``extra`` are further
+    entries for the result's ``duplex`` object; ``unknown`` maps JSON pointers
+    into the result to reasons only the caller of :func:`build_result` knows.
+    """
+
+    audio: ContractMetrics | None = None
+    response_deadline_ms: int = 5000
+    timing: Mapping[str, Json] | None = None
+    extra: Mapping[str, Json] | None = None
+    unknown: Mapping[str, str] | None = None
+
+
+def build_result(
+    scenario: Scenario,
+    evidence: Evidence,
+    figures: CallFigures,
+    *,
+    basis: Basis,
+    conversation_audio: str | None = None,
+    conversation_transcript: str | None = None,
+    sample: int = 1,
+) -> schema.Result:
+    """Build the result of one call; paths are relative to the run's folder."""
+    graded = grade(scenario, evidence)
+    soundness = validity(evidence, basis)
+    failing = failure(evidence, soundness.reason)
+    metrics = schema.Metrics(
+        task=_task(graded, evidence, counts=failing is None),
+        audio=_audio(figures),
+        consumption=_consumption(evidence),
+    )
+    result = schema.Result(
+        scenario_id=scenario.id,
+        status=_status(graded, failing),
+        metrics=metrics,
+        artifacts=schema.Artifacts(
+            conversation_audio=conversation_audio,
+            conversation_transcript=conversation_transcript,
+        ),
+        error=None if failing is None else schema.Failure(**failing.as_fields()),
+        title=scenario.title,
+        assessment=_assessment(graded, failing),
+        observability=observability(scenario, evidence, graded, basis, failing),
+        validity=soundness.model_copy(
+            update={"target_metrics_eligible": soundness.status == "valid" and failing is None}
+        ),
+    )
+    ours = _duplex(evidence, graded, failing, figures, sample)
+    reasons = _reasons(evidence, figures, basis, failing)
+    unknown = explain(result.model_dump(exclude={"duplex"}), reasons, _MEANT)
+    if figures.timing is None:
+        unknown["/duplex/timing"] = reasons.get("/duplex/timing", "timing was not measured")
+    ours["unknown"] = unknown
+    return result.model_copy(update={"duplex": ours})
+
+
+def _status(graded: Grade, failing: Failing | None) -> schema.Status:
+    if failing is not None:
+        return "infrastructure_error"
+    return "passed" if graded.passed else "failed"
+
+
+def _task(graded: Grade, evidence: Evidence, *, counts: bool) -> schema.TaskMetrics:
+    seen = evidence.application_observed
+    task = graded.counts
+    dimensions: dict[str, float | None] = dict.fromkeys(_DIMENSIONS)
+    return schema.TaskMetrics(
+        task_completed=graded.passed if counts else None,
+        semantic_quality=schema.SemanticQuality(
+            score=semantic_score(dimensions), dimensions=schema.Dimensions(**dimensions)
+        ),
+        tool_accuracy=task.tool_accuracy if seen else None,
+        tool_calls=schema.ActualExpected(
+            actual=task.actual_tools if seen else None, expected=task.expected_tools
+        ),
+        delegation_accuracy=float(task.delegation_kept) if seen else None,
+        delegations=schema.ActualExpected(
+            actual=task.actual_delegations if seen else None, expected=task.expected_delegations
+        ),
+        turns=schema.ActualExpected(actual=task.actual_turns, expected=task.expected_turns),
+    )
+
+
+def _audio(figures: CallFigures) -> schema.AudioMetrics:
+    audio = figures.audio
+    fields = schema.Opportunities.model_fields
+    if audio is None:
+        nothing = schema.Extent(cumulative=None, maximum=None)
+        return schema.AudioMetrics(
+            response_rate=None,
+            response_latency_ms=None,
+            interruption_rate=None,
+            speaking_duration_ms=nothing,
+            floor_hold_silence_ms=nothing,
+            response_deadline_ms=figures.response_deadline_ms,
+            response_opportunities=schema.Opportunities(**dict.fromkeys(fields)),
+            response_exclusion_reasons=None,
+        )
+    counted = audio.response_opportunities
+    return schema.AudioMetrics(
+        response_rate=audio.response_rate,
+        response_latency_ms=audio.response_latency_ms,
+        interruption_rate=audio.interruption_rate,
+        speaking_duration_ms=schema.Extent(
+            cumulative=audio.speaking_duration_ms.cumulative,
+            maximum=audio.speaking_duration_ms.maximum,
+        ),
+        floor_hold_silence_ms=schema.Extent(
+            cumulative=audio.floor_hold_silence_ms.cumulative,
+            maximum=audio.floor_hold_silence_ms.maximum,
+        ),
+        response_deadline_ms=figures.response_deadline_ms,
+        response_opportunities=schema.Opportunities(
+            caller_turn_count=counted.caller_turn_count,
+            response_eligible_count=counted.response_eligible_count,
+            response_censored_count=counted.response_censored_count,
+            response_excluded_count=counted.response_excluded_count,
+            response_late_count=counted.response_late_count,
+            response_total=counted.response_total,
+            response_count=counted.response_count,
+            no_response_count=counted.no_response_count,
+        ),
+        response_exclusion_reasons=dict(audio.response_exclusion_reasons),
+    )
+
+
+def _consumption(evidence: Evidence) -> schema.Consumption:
+    seconds = evidence.usage_seconds.get(Side.ASSISTANT)
+    used = list(evidence.backend_usage.values())
+    output, reasoning = _sum(used, "output_tokens"), _sum(used, "reasoning_tokens")
+    spoken = None if output is None or reasoning is None else output - reasoning
+    return schema.Consumption(
+        frontend=schema.Frontend(
+            audio_duration_ms=None if seconds is None else round(seconds * 1000)
+        ),
+        backend=schema.BackendTokens(
+            total_tokens=_sum(used, "total_tokens"),
+            input=schema.InputTokens(
+                total_tokens=_sum(used, "input_tokens"),
+                cached_tokens=_sum(used, "cached_tokens"),
+                cache_write_tokens=_sum(used, "cache_write_tokens"),
+                text_tokens=_sum(used, "input_tokens"),
+            ),
+            output=schema.OutputTokens(
+                total_tokens=output, text_tokens=spoken, reasoning_tokens=reasoning
+            ),
+        ),
+    )
+
+
+def _sum(used: list[Usage], name: str) -> int | None:
+    """Sum one count over all responses; None if any did not say, or there were none."""
+    counts = {
+        "input_tokens": [one.input_tokens for one in used],
+        "cached_tokens": [one.cached_tokens for one in used],
+        "cache_write_tokens": [one.cache_write_tokens for one in used],
+        "output_tokens": [one.output_tokens for one in used],
+        "reasoning_tokens": [one.reasoning_tokens for one in used],
+        "total_tokens": [one.total_tokens for one in used],
+    }[name]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
+
+
+def _assessment(graded: Grade, failing: Failing | None) -> schema.Assessment:
+    return schema.Assessment(
+        passed=graded.passed if failing is None else None,
+        source=graded.source,
+        rationale=graded.rationale if failing is None else failing.rationale,
+        checks=[
+            schema.CheckResult(id=check.id, status=check.status, required=check.required)
+            for check in graded.checks
+        ],
+    )
+
+
+def _duplex(
+    evidence: Evidence,
+    graded: Grade,
+    failing: Failing | None,
+    figures: CallFigures,
+    sample: int,
+) -> dict[str, Json]:
+    checks: dict[str, Json] = {
+        check.id: {"reason": check.reason, "evidence": dict(check.evidence)}
+        for check in graded.checks
+    }
+    ours: dict[str, Json] = {
+        "sample": sample,
+        "outcome": outcome(failing),
+        "duration_ms": evidence.duration_ms,
+        "caller_finished": evidence.finished,
+        "timing": None if figures.timing is None else dict(figures.timing),
+        "checks": checks,
+        "procedure": [
+            {
+                "id": step.step.id,
+                "status": step.status,
+                "required": step.step.required,
+                "critical": step.step.critical,
+                "at_ms": step.at_ms,
+                "reason": step.reason,
+            }
+            for step in graded.procedure.steps
+        ],
+        "faults": [
+            {
+                "side": fault.side.label if fault.side is not None else None,
+                "stage": fault.stage,
+                "code": fault.code,
+                "message": fault.message,
+                "fatal": fault.fatal,
+                "at_ms": fault.at_ms,
+            }
+            for fault in evidence.faults
+        ],
+    }
+    return ours | dict(figures.extra or {})
+
+
+def _reasons(
+    evidence: Evidence, figures: CallFigures, basis: Basis, failing: Failing | None
+) -> dict[str, str]:
+    """Say why each value that may be null would be; longer pointers win."""
+    unseen = "the application under test reported nothing"
+    reasons = {
+        "/metrics/task": unseen,
+        "/metrics/task/semantic_quality": "no judge was asked",
+        "/metrics/task/task_completed": "the call does not count",
+        "/metrics/audio": "no response opportunity was counted",
+        "/metrics/audio/response_latency_ms": "no caller turn was answered in time",
+        "/metrics/consumption/frontend": "the assistant's session reported no usage",
+        "/metrics/consumption/backend": basis.no_tokens,
+        "/artifacts": "the file was not written",
+        "/assessment/passed": "the call does not count",
+        "/observability/agenda": "this caller cannot tell its progress",
+        "/observability/completion/passed": "the call does not count",
+        "/observability/completion/termination_reason": "the call's log has no end",
+    }
+    if figures.audio is None:
+        reasons["/metrics/audio"] = "the call left no recording to measure"
+        del reasons["/metrics/audio/response_latency_ms"]
+    return reasons | dict(figures.unknown or {})

@@ -1,0 +1,83 @@
+"""Whether a call counts, and if not, why: never the agent's fault by default.
+
+A call counts once both sides were heard and it came to an end of its own, or of
+the agent's making. Everything else is an infrastructure error with its stage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from duplex.grading import Evidence
+from duplex.values import Side
+
+Outcome = Literal["counted", "never_spoke", "invalidated", "not_run"]
+
+_NEVER_OPENED = frozenset({"caller_connection", "assistant_connection"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """What kept a call from counting: the contract's stage, and words for a person."""
+
+    stage: str
+    message: str
+
+    def as_fields(self) -> dict[str, str]:
+        return {"stage": self.stage, "message": self.message}
+
+    @property
+    def rationale(self) -> str:
+        return f"The call does not count: {self.message}."
+
+
+def failure(evidence: Evidence, invalid: str | None = None) -> Failing | None:
+    """Return what kept the call from counting; None when it counts.
+
+    ``invalid`` is the reason the caller's side was unsound, if it was.
+    """
+    return (
+        _broken(evidence)
+        or (
+            Failing(stage="caller_simulation", message=f"the caller was unsound: {invalid}")
+            if invalid
+            else None
+        )
+        or _unheard(evidence)
+    )
+
+
+def _broken(evidence: Evidence) -> Failing | None:
+    reason, fault = evidence.termination_reason, evidence.fatal_fault
+    if reason in (None, "error") and fault is not None:
+        return Failing(stage=fault.stage or "session", message=fault.message or fault.code)
+    if reason is None:
+        return Failing(stage="session", message="the call's log has no end: it was cut off")
+    if reason == "error":
+        return Failing(stage="session", message="the call ended by an error it did not record")
+    if reason == "user_stopped":
+        return Failing(stage="user_stopped", message="the call was stopped by the user")
+    return None
+
+
+def _unheard(evidence: Evidence) -> Failing | None:
+    """The side that should have begun is blamed first for a silent call."""
+    order = [Side.ASSISTANT, Side.CALLER]
+    if evidence.header.get("first_speaker") == "caller":
+        order.reverse()
+    for side in order:
+        if not evidence.was_heard(side):
+            return Failing(
+                stage=f"{side.label}_opening", message=f"the {side.label} was never heard"
+            )
+    return None
+
+
+def outcome(failing: Failing | None) -> Outcome:
+    """Name what became of a call, for whoever counts calls."""
+    if failing is None:
+        return "counted"
+    if failing.stage == "assistant_opening":
+        return "never_spoke"
+    return "not_run" if failing.stage in _NEVER_OPENED else "invalidated"

@@ -1,0 +1,170 @@
+"""A run: all its results, what they sum to, its exit code and how it is told.
+
+Sums and sentences only, made from results that exist. It never grades and never
+prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from duplex.results import schema
+from duplex.results.unknown import explain
+from duplex.values import Json
+
+_CONFIGURATION = {
+    "/configuration": "this run has no such part",
+}
+
+COLUMNS = ("scenario", "status", "answered", "response", "tools", "duration", "why")
+"""Headings of :func:`rows`, one for each field of :class:`Row`."""
+
+NONE = "–"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One call, as a line of a table; every cell is ready to show."""
+
+    scenario: str
+    status: str
+    answered: str
+    response: str
+    tools: str
+    duration: str
+    why: str
+
+    def cells(self) -> tuple[str, ...]:
+        return (
+            self.scenario,
+            self.status,
+            self.answered,
+            self.response,
+            self.tools,
+            self.duration,
+            self.why,
+        )
+
+
+def build_run(
+    results: Sequence[schema.Result],
+    *,
+    run_id: str,
+    execution_mode: Literal["live", "offline"],
+    dataset: str,
+    configuration: schema.Configuration,
+    duplex: Mapping[str, Json] | None = None,
+    unknown: Mapping[str, str] | None = None,
+) -> schema.Run:
+    """Put results together; ``unknown`` adds reasons by pointer into ``run``."""
+    modes = sorted({result.observability.interaction.mode for result in results})
+    info = schema.RunInfo(
+        id=run_id,
+        execution_mode=execution_mode,
+        interaction=modes[0] if len(modes) == 1 else "mixed" if modes else "multi_turn",
+        dataset=dataset,
+        configuration=configuration,
+    )
+    reasons = _CONFIGURATION | dict(unknown or {})
+    ours: dict[str, Json] = dict(duplex or {})
+    ours["unknown"] = explain(info.model_dump(exclude={"duplex"}), reasons)
+    statuses = [result.status for result in results]
+    return schema.Run(
+        run=info.model_copy(update={"duplex": ours}),
+        summary=schema.Summary(
+            total=len(results),
+            passed=statuses.count("passed"),
+            failed=statuses.count("failed"),
+            infrastructure_errors=statuses.count("infrastructure_error"),
+        ),
+        results=list(results),
+    )
+
+
+def exit_code(run: schema.Run) -> int:
+    """0: every call passed. 2: none could be held. 1: everything between.
+
+    An assistant that never spoke was reached, so it counts as 1.
+    """
+    if not run.results or all(_not_held(result) for result in run.results):
+        return 2
+    return 0 if all(result.status == "passed" for result in run.results) else 1
+
+
+def _not_held(result: schema.Result) -> bool:
+    never_spoke = result.duplex.get("outcome") == "never_spoke"
+    return result.status == "infrastructure_error" and not never_spoke
+
+
+def headline(run: schema.Run) -> str:
+    """Say in one sentence what came out."""
+    summary = run.summary
+    if summary.total == 1:
+        return _one_call(run.results[0])
+    parts = [f"{summary.passed} of {summary.total} calls passed"]
+    if summary.failed:
+        parts.append(f"{summary.failed} failed")
+    if summary.infrastructure_errors:
+        parts.append(f"{summary.infrastructure_errors} could not be counted")
+    return ", ".join(parts) + "."
+
+
+def _one_call(result: schema.Result) -> str:
+    if result.error is not None:
+        return f"{result.scenario_id} does not count: {result.error.message}."
+    verdict = "passed" if result.status == "passed" else "failed"
+    told = f"{result.scenario_id} {verdict}"
+    counted = result.metrics.audio.response_opportunities
+    if counted.response_total:
+        told += f": {counted.response_count} of {counted.response_total} caller turns answered"
+        told += f", {_response(result)}" if _response(result) != NONE else ""
+    if result.status == "failed":
+        told += f" ({', '.join(result.observability.completion.failed_checks)})"
+    return f"{told}."
+
+
+def rows(run: schema.Run) -> tuple[Row, ...]:
+    """Return one row a call, in the order of the results."""
+    return tuple(_row(result, samples=_samples(run, result)) for result in run.results)
+
+
+def _samples(run: schema.Run, result: schema.Result) -> int:
+    return sum(one.scenario_id == result.scenario_id for one in run.results)
+
+
+def _row(result: schema.Result, *, samples: int) -> Row:
+    counted = result.metrics.audio.response_opportunities
+    tools = result.observability.tools
+    duration = result.duplex.get("duration_ms")
+    sample = f" #{result.duplex.get('sample')}" if samples > 1 else ""
+    answered = NONE
+    if counted.response_total is not None:
+        answered = f"{counted.response_count}/{counted.response_total}"
+    return Row(
+        scenario=result.scenario_id + sample,
+        status=result.status.replace("_", " "),
+        answered=answered,
+        response=_response(result),
+        tools=f"{tools.matched_count}/{tools.expected_count}",
+        duration=f"{duration / 1000:.1f} s" if isinstance(duration, int) else NONE,
+        why=_why(result),
+    )
+
+
+def _response(result: schema.Result) -> str:
+    """Tell the median of the timing block; the contract's mean where there is none."""
+    timing = result.duplex.get("timing")
+    latency = timing.get("response_latency") if isinstance(timing, dict) else None
+    median = latency.get("p50") if isinstance(latency, dict) else None
+    if isinstance(median, (int, float)):
+        return f"{median:.0f} ms median"
+    mean = result.metrics.audio.response_latency_ms
+    return NONE if mean is None else f"{mean:.0f} ms mean"
+
+
+def _why(result: schema.Result) -> str:
+    if result.error is not None:
+        return f"{result.error.stage}: {result.error.message}"
+    return ", ".join(result.observability.completion.failed_checks)
