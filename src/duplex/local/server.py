@@ -1,0 +1,223 @@
+"""The local server: GPT-Live sessions on a loopback port, or in memory.
+
+It opens the door (path, key, origin), gives every connection a session of its
+own and closes them all at the end. Voices come from the factory it is given;
+it knows nothing of words or audio. ``async with LocalServer(…) as server``
+serves ``server.url``; :func:`connect_in_memory` needs no port at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import itertools
+import json
+import logging
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from http import HTTPStatus
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
+
+from duplex.clock import Clock, WallClock
+from duplex.local.faults import MakeFault, Refuse
+from duplex.local.pipe import pipe
+from duplex.local.seams import VOICE_RATE_HZ
+from duplex.local.session import LocalSession, MakeVoice
+from duplex.participants.transport import (
+    MAX_MESSAGE_BYTES,
+    Connect,
+    Transport,
+    TransportRefused,
+    WebSocketTransport,
+)
+from duplex.protocols.gpt_live import SESSION_SECONDS, SESSIONS_PATH
+from duplex.protocols.gpt_live_models import Problem
+from duplex.protocols.gpt_live_server import ServerSession
+
+MAX_SESSIONS = 64
+"""Sessions served at once; the next is answered 429."""
+
+
+class LocalServer:
+    """Serves sessions until closed.
+
+    ``api_key`` None accepts any bearer token. ``session_seconds`` is how long a
+    session may last before it expires.
+    """
+
+    def __init__(
+        self,
+        make_voice: MakeVoice,
+        *,
+        role: str = "assistant",
+        api_key: str | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        prefix: str = "/v1",
+        faults: Sequence[MakeFault] = (),
+        session_seconds: float = SESSION_SECONDS,
+    ) -> None:
+        self._make_voice = make_voice
+        self._role = role
+        self._api_key = api_key
+        self._host, self._port = host, port
+        self._prefix = "/" + prefix.strip("/") if prefix.strip("/") else ""
+        self._faults = tuple(faults)
+        self._session_seconds = session_seconds
+        self._numbers = itertools.count(1)
+        self._sessions: set[asyncio.Task[None]] = set()
+        self._server: Server | None = None
+
+    async def __aenter__(self) -> Self:
+        # A client that hangs up is no news; sessions log what is.
+        quiet = logging.getLogger(f"{__name__}.websockets")
+        quiet.setLevel(logging.CRITICAL)
+        self._server = await serve(
+            self._handle,
+            self._host,
+            self._port,
+            process_request=self._at_the_door,
+            origins=[None],
+            compression=None,
+            max_size=MAX_MESSAGE_BYTES,
+            close_timeout=2,
+            server_header=None,
+            logger=quiet,
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End every session and stop listening; may be called twice."""
+        if self._server is not None:
+            self._server.close()
+        for task in tuple(self._sessions):
+            task.cancel()
+        await asyncio.gather(*self._sessions, return_exceptions=True)
+        if self._server is not None:
+            await self._server.wait_closed()
+            self._server = None
+
+    @property
+    def url(self) -> str:
+        """Base URL for clients, such as ``http://127.0.0.1:40001/v1``."""
+        assert self._server is not None, "the server is not listening"
+        host, port = next(iter(self._server.sockets)).getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        return f"http://{shown}:{port}{self._prefix}"
+
+    # -- over a socket ------------------------------------------------------
+
+    def _at_the_door(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Answer before the upgrade, or let it through."""
+        path = urlsplit(request.path).path
+        if not path.startswith(self._prefix + SESSIONS_PATH):
+            return _answer(404, "not_found", f"there is nothing at {path}")
+        if not self._admits(request.headers.get("Authorization", "")):
+            return _answer(401, "invalid_api_key", "the bearer token is missing or wrong")
+        if len(self._sessions) >= MAX_SESSIONS:
+            return _answer(429, "rate_limit_exceeded", f"{MAX_SESSIONS} sessions are open")
+        if (status := self._refusal()) is not None:
+            return _answer(status, "refused", "the session was refused on purpose")
+        return None
+
+    def _admits(self, authorization: str) -> bool:
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            return False
+        wanted = self._api_key
+        return wanted is None or hmac.compare_digest(token.strip().encode(), wanted.encode())
+
+    def _refusal(self) -> int | None:
+        for make in self._faults:
+            fault = make()
+            if isinstance(fault, Refuse):
+                return fault.status
+        return None
+
+    async def _handle(self, connection: ServerConnection) -> None:
+        transport = WebSocketTransport(connection)
+        assert connection.request is not None
+        path = urlsplit(connection.request.path).path.rstrip("/")
+        if path != self._prefix + SESSIONS_PATH:
+            await _decline_sideband(transport)
+            return
+        clock = WallClock(VOICE_RATE_HZ)
+        task = asyncio.create_task(self._session(transport, clock, secrets.token_hex(6)).run())
+        self._keep(task)
+        await asyncio.wait([task])
+
+    # -- in memory ----------------------------------------------------------
+
+    def connector(self) -> Connect:
+        """Return what opens sessions in memory, on the caller's own clock."""
+
+        async def open_it(clock: Clock) -> Transport:
+            if (status := self._refusal()) is not None:
+                raise TransportRefused(str(status), "the session was refused on purpose")
+            ours, theirs = pipe(clock)
+            session = self._session(ours, clock, f"local{next(self._numbers):06d}")
+            self._keep(asyncio.create_task(session.run()))
+            return theirs
+
+        return open_it
+
+    # -- both ---------------------------------------------------------------
+
+    def _session(self, transport: Transport, clock: Clock, name: str) -> LocalSession:
+        expires_at = int(datetime.now(UTC).timestamp() + self._session_seconds)
+        machine = ServerSession(session_id=f"sess_{name}", expires_at=expires_at)
+        return LocalSession(
+            transport,
+            clock,
+            machine,
+            make_voice=self._make_voice,
+            role=self._role,
+            faults=self._faults,
+            session_seconds=self._session_seconds,
+        )
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._sessions.add(task)
+        task.add_done_callback(self._sessions.discard)
+
+
+async def connect_in_memory(server: LocalServer, clock: Clock) -> Transport:
+    """Open one session on ``server`` without a socket; raises TransportRefused."""
+    return await server.connector()(clock)
+
+
+async def _decline_sideband(transport: Transport) -> None:
+    """Answer a sideband or other sub-resource: an error, then the end."""
+    machine = ServerSession(session_id="sess_none", expires_at=0)
+    message = "only primary websocket sessions are served here"
+    problem = Problem(code="unsupported_transport", message=message)
+    await transport.send(machine.say_error(problem))
+    await transport.close(1000)
+
+
+def _answer(status: int, code: str, message: str) -> Response:
+    error = {"type": "invalid_request_error", "code": code, "message": message}
+    body = json.dumps({"error": error}).encode()
+    headers = Headers(
+        [
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(body))),
+            ("Connection", "close"),
+        ]
+    )
+    return Response(status, HTTPStatus(status).phrase, headers, body)

@@ -1,0 +1,344 @@
+"""A GPT-Live session at one end of a call, over a socket or in memory.
+
+Audio goes out every tick, silence included, because the model's only clock is
+what it hears; everything that comes back is kept for the loop to collect. After
+the start nothing raises: a peer's faults are values. The call loop drives it
+through the participant protocol; it never knows who is at the other end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from duplex.application.base import Backend
+from duplex.clock import Clock
+from duplex.errors import SessionError
+from duplex.participants.base import Incoming, Pcm
+from duplex.participants.delegated import Delegations
+from duplex.participants.held_queue import HeldQueue
+from duplex.participants.live_reading import Reading
+from duplex.participants.live_words import conversation
+from duplex.participants.transport import Connect, Transport, TransportClosed, TransportRefused
+from duplex.protocols.gpt_live import AudioFormat
+from duplex.protocols.gpt_live_client import (
+    Acknowledged,
+    ClientCodec,
+    Closed,
+    Delegated,
+    LiveConfig,
+    Refusal,
+    ServerMessage,
+    Started,
+)
+from duplex.resample import Resampler
+from duplex.values import Side
+
+WIRE_RATES_HZ = (16_000, 24_000)
+"""Session rates that need no resampling; others travel at 24 kHz."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of one session: times in ms of the call's clock, or of wall time at its ends.
+
+    ``quiet_ms``: nothing from the peer for this long is a fault that may pass;
+    ``dead_ms``: for this long, the connection counts as lost.
+    ``outgoing``: messages that may wait to be sent.
+    """
+
+    connect_ms: int = 10_000
+    start_ms: int = 10_000
+    finish_ms: int = 10_000
+    quiet_ms: int = 1_500
+    dead_ms: int = 10_000
+    outgoing: int = 500
+    chunk_ms: int = 20
+
+
+class LiveSession:
+    """One session of one side; started, heard, collected and finished by the loop."""
+
+    def __init__(
+        self,
+        *,
+        side: Side,
+        connect: Connect,
+        config: LiveConfig | None = None,
+        provider: str = "gpt-live",
+        lock_step: bool = False,
+        opening: str | None = None,
+        backend: Backend | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.side = side
+        self.lock_step = lock_step
+        self._connect = connect
+        self._config = config or LiveConfig()
+        self._provider = provider
+        self._opening = opening
+        self._backend = backend
+        self._limits = limits or Limits()
+        self._reading = Reading(side, provider)
+        self._transport: Transport | None = None
+        self._started: asyncio.Future[None] | None = None
+        self._closed = asyncio.Event()
+        self._over = asyncio.Event()
+        self._finishing = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._pending: list[Pcm] = []
+        self._pending_samples = 0
+        self._lost_messages = 0
+        self._news = False
+        self._last_news = 0
+        self._quiet = False
+        self._usage_doubted = False
+
+    # -- opening ------------------------------------------------------------
+
+    async def start(self, clock: Clock) -> None:
+        """Connect, open the session, give it its opening; raise SessionError."""
+        self._prepare(clock)
+        try:
+            await self._open(clock)
+        except TimeoutError:
+            error = self._error("timeout", "the session did not start in time")
+        except TransportRefused as refused:
+            error = self._error(refused.code, str(refused))
+        except TransportClosed as closed:
+            error = self._error("closed", f"{closed} before the session started")
+        except SessionError as failed:
+            error = failed
+        else:
+            return
+        await self.abort()
+        raise error
+
+    def _prepare(self, clock: Clock) -> None:
+        rate = clock.rate_hz
+        wire = rate if rate in WIRE_RATES_HZ else 24_000
+        self._clock = clock
+        self._codec = ClientCodec(AudioFormat(rate_hz=wire))
+        self._upward = Resampler(rate, wire) if rate != wire else None
+        downward = Resampler(wire, rate) if rate != wire else None
+        self._reading = Reading(self.side, self._provider, downward)
+        self._outgoing: HeldQueue[str] = HeldQueue(clock, self._limits.outgoing)
+        self._delegations = Delegations(self._backend, self._reading, clock, self._comment)
+
+    async def _open(self, clock: Clock) -> None:
+        limits = self._limits
+        self._transport = await clock.within(_awaited(self._connect, clock), limits.connect_ms)
+        self._started = asyncio.get_running_loop().create_future()
+        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._write())]
+        self._put(self._codec.start(self._config))
+        await clock.within(self._started, limits.start_ms)
+        self._delegations.begin()
+        if self._opening is not None:
+            self._put(self._codec.text("commentary", self._opening))
+            if self.side is Side.ASSISTANT:
+                fields = {"delegation_id": None, "text": self._opening}
+                self._reading.tell("commentary", fields, clock.elapsed())
+
+    def _error(self, code: str, message: str) -> SessionError:
+        stage = f"{self.side.label}_connection"
+        return SessionError(f"{self.side.label}: {message}", stage=stage, code=code)
+
+    # -- the call -----------------------------------------------------------
+
+    def hear(self, position: int, pcm: Pcm) -> None:
+        if self._over.is_set() or self._finishing or self._transport is None:
+            return
+        wire = self._upward.push(pcm) if self._upward else pcm
+        self._pending.append(wire)
+        self._pending_samples += len(wire)
+        if self._pending_samples * 1000 >= self._limits.chunk_ms * self._codec.audio.rate_hz:
+            self._send_pending()
+        now = position + len(pcm)
+        self._watch(now)
+        self._reading.heard_until(now * 1000 / self._clock.rate_hz)
+
+    def collect(self) -> Sequence[Incoming]:
+        return self._reading.collect()
+
+    def _send_pending(self) -> None:
+        if self._pending_samples:
+            whole = self._pending[0] if len(self._pending) == 1 else np.concatenate(self._pending)
+            self._put(self._codec.append(whole))
+        self._pending, self._pending_samples = [], 0
+
+    def _comment(self, text: str, delegation_id: str) -> None:
+        self._put(self._codec.text("commentary", text, delegation_id))
+
+    def _put(self, message: str) -> None:
+        if self._outgoing.put(message) or self._over.is_set():
+            return
+        if self._lost_messages == 0:
+            text = f"the peer reads too slowly: {self._limits.outgoing} messages wait for it"
+            self._reading.fault("transport", "outgoing_overflow", text)
+        self._lost_messages += 1
+
+    def _watch(self, now: int) -> None:
+        """Notice a peer that has gone quiet: it sends audio all the time, or it is gone."""
+        if self._news:
+            self._news, self._quiet, self._last_news = False, False, now
+            return
+        silent_ms = (now - self._last_news) * 1000 // self._clock.rate_hz
+        if silent_ms >= self._limits.dead_ms:
+            message = f"nothing came for {silent_ms} ms over an open connection"
+            self._reading.fault("transport", "dead", message, fatal=True)
+            self._over.set()
+        elif silent_ms >= self._limits.quiet_ms and not self._quiet:
+            self._quiet = True
+            message = f"nothing came for {silent_ms} ms; audio is due all the time"
+            self._reading.fault("transport", "stalled", message)
+
+    # -- the reader and the sender ------------------------------------------
+
+    async def _read(self) -> None:
+        assert self._transport is not None
+        try:
+            while True:
+                message = self._codec.receive(await self._transport.receive())
+                self._news = True
+                self._take(message)
+        except TransportClosed as closed:
+            self._lost(closed)
+
+    async def _write(self) -> None:
+        assert self._transport is not None
+        try:
+            while True:
+                await self._transport.send(await self._outgoing.get())
+        except TransportClosed:
+            return  # the reader learns it as well
+
+    def _take(self, message: ServerMessage) -> None:
+        assert self._started is not None
+        if not self._started.done():
+            self._take_opening(message, self._started)
+            return
+        if isinstance(message, Refusal) and self._finishing:
+            # What was under way when the session closed is refused by rule.
+            return
+        self._reading.take(message, self._clock.elapsed())
+        match message:
+            case Delegated(target="client"):
+                lines = conversation(self._reading.pieces)
+                self._delegations.start(message.delegation_id, lines)
+            case Delegated():
+                text = f"delegation to {message.target!r} was not asked for, wanted 'client'"
+                self._reading.fault("backend", "unexpected_target", text)
+            case Closed():
+                self._closed.set()
+                if not self._finishing:
+                    text = f"the session was closed by the peer: {message.reason}"
+                    self._reading.fault("session", message.reason, text, fatal=True)
+
+    def _take_opening(self, message: ServerMessage, started: asyncio.Future[None]) -> None:
+        match message:
+            case Started():
+                self._reading.take(message, self._clock.elapsed())
+                started.set_result(None)
+            case Refusal():
+                text = f"the session was refused: {message.message or message.code}"
+                started.set_exception(self._error(message.code, text))
+            case Closed():
+                text = f"the session was closed before it started: {message.reason}"
+                started.set_exception(self._error("closed", text))
+            case Acknowledged():
+                pass
+            case _:
+                self._reading.take(message, self._clock.elapsed())
+
+    def _lost(self, closed: TransportClosed) -> None:
+        """The connection is over; say so unless that was asked for."""
+        self._over.set()
+        if self._started is not None and not self._started.done():
+            self._started.set_exception(closed)
+            return
+        if not self._closed.is_set():
+            if not self._finishing:
+                self._reading.fault("session", "dropped", str(closed), fatal=True)
+            self._unconfirmed(f"{closed} without session.closed")
+        elif closed.code != 1000:
+            self._unconfirmed(f"{closed} after session.closed, wanted code 1000")
+
+    def _unconfirmed(self, why: str) -> None:
+        if not self._usage_doubted:
+            self._usage_doubted = True
+            self._reading.fault("session", "usage_unconfirmed", why)
+
+    # -- the end ------------------------------------------------------------
+
+    async def finish(self) -> None:
+        """Ask for the end and read on until the peer confirms it, bounded in time."""
+        if self._transport is None or self._finishing:
+            return
+        await self._delegations.stop()
+        self._finishing = True
+        if not self._over.is_set():
+            self._send_pending()
+            self._put(self._codec.close())
+            await self._await_closed()
+        if not self._closed.is_set():
+            self._unconfirmed("the connection ended without session.closed")
+        self._tell_losses()
+        self._reading.end()
+        await self._stop(polite=self._closed.is_set())
+
+    async def _await_closed(self) -> None:
+        """Wait for ``session.closed`` and then for the peer to hang up."""
+        limit = self._limits.finish_ms
+        try:
+            if self._clock.virtual:
+                # Media time stands still now: once settled, nobody will answer any more.
+                await self._clock.within(self._clock.settle(), limit)
+                if not self._closed.is_set() and not self._over.is_set():
+                    raise TimeoutError
+            else:
+                await self._clock.within(self._closed_or_over(), limit)
+                await self._clock.within(self._over.wait(), 1_000)
+        except TimeoutError:
+            if not self._closed.is_set():
+                text = f"session.close was not answered within {limit} ms"
+                self._reading.fault("session", "close_timeout", text)
+
+    async def _closed_or_over(self) -> None:
+        waits = [asyncio.create_task(event.wait()) for event in (self._closed, self._over)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    def _tell_losses(self) -> None:
+        if dropped := self._codec.end():
+            text = f"{dropped} odd bytes at the end of the audio were dropped"
+            self._reading.fault("transport", "odd_bytes", text)
+        if self._lost_messages > 1:
+            text = f"{self._lost_messages} messages were never sent"
+            self._reading.fault("transport", "outgoing_overflow", text)
+
+    async def abort(self) -> None:
+        self._finishing = True
+        await self._stop(polite=False)
+
+    async def _stop(self, *, polite: bool) -> None:
+        if self._transport is None:
+            return
+        transport, self._transport = self._transport, None
+        await self._delegations.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._outgoing.close()
+        if polite:
+            await transport.close()
+        transport.abort()
+
+
+async def _awaited(connect: Connect, clock: Clock) -> Transport:
+    return await connect(clock)

@@ -1,0 +1,207 @@
+"""What a live session's messages mean to the call: audio, happenings, faults.
+
+It takes decoded messages in order and keeps what the call will collect. It
+labels utterances by the peer's own notes where it sends them, and by the gaps
+in its transcript otherwise. Synchronous, without a socket or a clock; the
+session drives it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from duplex.participants.base import Incoming, Spoken
+from duplex.participants.live_words import Grouper, Piece, Run
+from duplex.protocols.gpt_live import FATAL_CODES, Broken, read_object
+from duplex.protocols.gpt_live_client import (
+    Audio,
+    Closed,
+    Delegated,
+    Info,
+    Refusal,
+    ServerMessage,
+    Started,
+    Transcript,
+    Usage,
+)
+from duplex.resample import Resampler
+from duplex.values import Action, Happening, Json, RemoteFault, Side
+
+NOTE_PREFIX = "duplex."
+SETTLE_MS = 1_500
+"""A run of transcript is taken for an utterance this long after its end, unless a note came."""
+SAME_FAULT_LIMIT = 5
+"""Faults of one code told one by one; the rest are counted and told at the end."""
+UNCOLLECTED_LIMIT = 20_000
+"""Items kept for a loop that does not collect; about half an hour of audio deltas."""
+
+
+class Reading:
+    """One session's incoming side."""
+
+    def __init__(self, side: Side, provider: str, resampler: Resampler | None = None) -> None:
+        self.pieces: list[Piece] = []
+        self._side = side
+        self._provider = provider
+        self._resampler = resampler
+        self._items: list[Incoming] = []
+        self._lost = 0
+        self._faults: Counter[str] = Counter()
+        self._grouper = Grouper()
+        self._notes_seen = False
+
+    def collect(self) -> list[Incoming]:
+        items, self._items = self._items, []
+        return items
+
+    def take(self, message: ServerMessage, received_at: float | None) -> None:
+        """Take one message of a started session."""
+        match message:
+            case Audio():
+                self._audio(message, received_at)
+            case Transcript():
+                self._transcript(message, received_at)
+            case Info():
+                self._note(message, received_at)
+            case Delegated():
+                fields: dict[str, Json] = {
+                    "delegation_id": message.delegation_id,
+                    "target": message.target,
+                }
+                self.tell("delegation.created", fields, received_at)
+            case Usage():
+                self.tell(
+                    "session.usage", {"seconds": message.seconds, "final": False}, received_at
+                )
+            case Closed():
+                if message.seconds is not None:
+                    usage: dict[str, Json] = {"seconds": message.seconds, "final": True}
+                    self.tell("session.usage", usage, received_at)
+                self.tell("session.closed", {"reason": message.reason}, received_at)
+            case Started(updated=False):
+                self.tell(
+                    "session.started",
+                    {
+                        "session_id": message.session_id,
+                        "model": message.model,
+                        "voice": message.voice,
+                        "provider": self._provider,
+                    },
+                    received_at,
+                )
+            case Refusal():
+                fatal = message.code in FATAL_CODES
+                self.fault("session", message.code, message.message, fatal=fatal)
+            case Broken():
+                self.fault("session", "unreadable", message.reason)
+
+    def tell(self, kind: str, fields: Mapping[str, Json], received_at: float | None = None) -> None:
+        self._keep(Happening(type=kind, fields=fields, received_at=received_at))
+
+    def fault(self, stage: str, code: str, message: str, *, fatal: bool = False) -> None:
+        """Tell a fault; many of one code are counted instead."""
+        self._faults[code] += 1
+        if fatal or self._faults[code] <= SAME_FAULT_LIMIT:
+            self._keep(self._fault(stage, code, message, fatal=fatal))
+
+    def heard_until(self, now_ms: float) -> None:
+        """Session time has come to ``now_ms``: label what nothing can join any more."""
+        self._label(self._grouper.ended_by(now_ms - SETTLE_MS))
+
+    def end(self) -> None:
+        """The session is over: label what is open, tell what was only counted."""
+        self._label(self._grouper.flush())
+        for code, count in self._faults.items():
+            if count > SAME_FAULT_LIMIT:
+                more = f"{count - SAME_FAULT_LIMIT} more of the kind"
+                self._items.append(self._fault("session", code, more, fatal=False))
+        if self._lost:
+            message = f"{self._lost} items came while nobody collected them"
+            self._items.append(self._fault("transport", "overflow", message, fatal=False))
+        self._faults.clear()
+        self._lost = 0
+
+    # -- one kind each ------------------------------------------------------
+
+    def _audio(self, message: Audio, received_at: float | None) -> None:
+        pcm = self._resampler.push(message.pcm) if self._resampler else message.pcm
+        if len(pcm):
+            self._keep(Spoken(pcm=pcm, received_at=received_at))
+
+    def _transcript(self, message: Transcript, received_at: float | None) -> None:
+        self.pieces.append(
+            Piece(
+                said=message.said,
+                text=message.text,
+                start_ms=message.start_ms,
+                end_ms=message.end_ms,
+            )
+        )
+        fields: dict[str, Json] = {
+            "direction": "said" if message.said else "heard",
+            "text": message.text,
+            "start_ms": message.start_ms,
+            "end_ms": message.end_ms,
+        }
+        self.tell("transcript", fields, received_at)
+        if message.said:
+            self._label(self._grouper.add(message.text, message.start_ms, message.end_ms))
+
+    def _label(self, runs: list[Run]) -> None:
+        if self._notes_seen:
+            return
+        for run in runs:
+            fields: dict[str, Json] = {
+                "text": run.text,
+                "start_ms": run.start_ms,
+                "end_ms": run.end_ms,
+                "action": None,
+                "source": "transcript",
+            }
+            self.tell("utterance", fields)
+
+    def _note(self, message: Info, received_at: float | None) -> None:
+        """Take a local voice's note; any other notice needs no answer."""
+        if not message.code.startswith(NOTE_PREFIX):
+            return
+        fields = read_object(message.message)
+        if isinstance(fields, Broken):
+            self.fault("session", "unreadable", f"{message.code}: {fields.reason}")
+            return
+        caller = self._side is Side.CALLER
+        match message.code.removeprefix(NOTE_PREFIX):
+            case "utterance":
+                self._notes_seen = True
+                self._utterance(fields, received_at)
+            case "agenda" if caller:
+                self.tell("agenda", _only(fields, "item_id", "status"), received_at)
+            case "finished" if caller:
+                self.tell("caller.finished", _only(fields, "outcome"), received_at)
+            case "late":
+                self.tell("voice.late", _only(fields, "what", "late_ms"), received_at)
+
+    def _utterance(self, note: Mapping[str, Json], received_at: float | None) -> None:
+        """Label what the voice says it said; only a caller's intent is an action."""
+        caller = self._side is Side.CALLER
+        action = note.get("action")
+        known = caller and action in tuple(Action)
+        fields: dict[str, Json] = {
+            **_only(note, "text", "start_ms", "end_ms"),
+            "action": action if known else None,
+            "source": "caller_intent" if caller else "transcript",
+        }
+        self.tell("utterance", fields, received_at)
+
+    def _fault(self, stage: str, code: str, message: str, *, fatal: bool) -> RemoteFault:
+        return RemoteFault(side=self._side, stage=stage, code=code, message=message, fatal=fatal)
+
+    def _keep(self, item: Incoming) -> None:
+        if len(self._items) < UNCOLLECTED_LIMIT:
+            self._items.append(item)
+        else:
+            self._lost += 1
+
+
+def _only(fields: Mapping[str, Json], *names: str) -> dict[str, Json]:
+    return {name: fields.get(name) for name in names}

@@ -1,0 +1,152 @@
+"""How whole messages get from one end of a session to the other.
+
+A :class:`Transport` carries text (or binary) messages both ways and ends with
+:class:`TransportClosed`. Here is the one over a websocket; ``local/pipe.py``
+has the one in memory. Neither knows what the messages mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+from websockets.asyncio.client import connect
+from websockets.asyncio.connection import Connection
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+
+from duplex.clock import Clock
+from duplex.errors import InputError
+from duplex.protocols.gpt_live import SESSIONS_PATH
+
+ABNORMAL = 1006
+"""Close code for a connection that ended without a close frame (RFC 6455, 7.4.1)."""
+MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+"""Larger messages end the connection: 4 MiB holds a 30 s fixture twice over."""
+
+
+class TransportClosed(Exception):
+    """The connection is over; ``code`` is the websocket close code."""
+
+    def __init__(self, code: int = ABNORMAL, reason: str = "") -> None:
+        super().__init__(f"connection closed with code {code} {reason}".rstrip())
+        self.code = code
+        self.reason = reason
+
+
+class TransportRefused(Exception):
+    """No connection came about; ``code`` is an HTTP status or ``refused``."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Transport(Protocol):
+    """One end of a connection."""
+
+    async def send(self, message: str | bytes) -> None:
+        """Send one message; raise TransportClosed when there is no connection."""
+
+    async def receive(self) -> str | bytes:
+        """Return the next message; raise TransportClosed at the end."""
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Close politely, bounded in time; may be called twice."""
+
+    def abort(self) -> None:
+        """Drop the connection at once, without a close frame; may be called twice."""
+
+
+Connect = Callable[[Clock], Awaitable[Transport]]
+"""Opens one connection; raises TransportRefused."""
+
+
+class WebSocketTransport:
+    """A transport over an open websocket of either role."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def send(self, message: str | bytes) -> None:
+        try:
+            await self._connection.send(message)
+        except ConnectionClosed as closed:
+            raise _closed(closed) from None
+
+    async def receive(self) -> str | bytes:
+        try:
+            return await self._connection.recv()
+        except ConnectionClosed as closed:
+            raise _closed(closed) from None
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        await self._connection.close(code, reason)
+
+    def abort(self) -> None:
+        self._connection.transport.abort()
+
+
+def _closed(error: ConnectionClosed) -> TransportClosed:
+    frame = error.rcvd or error.sent
+    if frame is None or error.rcvd is None:
+        return TransportClosed(ABNORMAL, frame.reason if frame is not None else "")
+    return TransportClosed(frame.code, frame.reason)
+
+
+def websocket(endpoint: str, api_key: str, *, close_timeout_ms: int = 1_000) -> Connect:
+    """Return what opens a GPT-Live websocket under ``endpoint`` (``http…/v1`` or ``ws…/v1``)."""
+    url = sessions_url(endpoint)
+
+    async def open_it(clock: Clock) -> Transport:
+        try:
+            connection = await connect(
+                url,
+                additional_headers={"Authorization": f"Bearer {api_key}"},
+                compression=None,
+                max_size=MAX_MESSAGE_BYTES,
+                close_timeout=close_timeout_ms / 1000,
+                proxy=None if _is_loopback(url) else True,
+            )
+        except InvalidStatus as error:
+            status = error.response.status_code
+            message = f"{_shown(url)} answered the upgrade with status {status}, wanted 101"
+            raise TransportRefused(str(status), message) from None
+        except (InvalidHandshake, InvalidURI, EOFError) as error:
+            message = f"{_shown(url)} is no websocket: {error}"
+            raise TransportRefused("refused", message) from None
+        except TimeoutError:
+            raise TransportRefused("timeout", f"{_shown(url)} did not answer in time") from None
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            message = f"{_shown(url)} cannot be reached: {reason}"
+            raise TransportRefused("refused", message) from None
+        return WebSocketTransport(connection)
+
+    return open_it
+
+
+def sessions_url(endpoint: str) -> str:
+    """Return the websocket URL of live sessions below ``endpoint``, its query kept.
+
+    Raises InputError for anything that is not an http(s) or ws(s) URL.
+    """
+    parts = urlsplit(endpoint)
+    scheme = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}.get(parts.scheme)
+    if scheme is None or not parts.netloc:
+        raise InputError(f"endpoint {endpoint!r} is no url, wanted like http://127.0.0.1:8080/v1")
+    path = parts.path.rstrip("/")
+    if not path.endswith(SESSIONS_PATH):
+        path += SESSIONS_PATH
+    return urlunsplit((scheme, parts.netloc, path, parts.query, ""))
+
+
+def _is_loopback(url: str) -> bool:
+    return (urlsplit(url).hostname or "") in ("localhost", "127.0.0.1", "::1")
+
+
+def _shown(url: str) -> str:
+    """Return ``url`` for people: without user, password or query, where keys may hide."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
