@@ -254,7 +254,7 @@ def probe_wav(path: str | Path) -> tuple[int, int, tuple[str, ...]]:
     path = Path(path)
     with _opened(path) as file:
         place = _locate(file, path)
-    if place is None or place.format.bits < 8:
+    if place is None or place.format.bits % 8 or not place.format.bits:
         wav = read_wav(path)
         return wav.rate_hz, wav.frames, wav.warnings
     frames = place.length // (place.format.channels * place.format.bits // 8)
@@ -327,25 +327,34 @@ def _parse_format(raw: bytes, path: Path) -> _Format:
 def _data_length(file: BinaryIO, offset: int, declared: int, size: int) -> tuple[int, list[str]]:
     """How many bytes of audio there are, and what the header said wrongly."""
     left = max(0, size - offset)
-    if declared == 0 and left and not _chunks_fill(file, offset, size):
-        what = "declares no audio"
-    elif declared == UNKNOWN_SIZE:
-        what = "declares a streamed size"
-    elif declared > left:
-        what = f"declares {declared} bytes of audio"
-    else:
+    end = offset + declared + declared % 2
+    followed = end >= size or _chunk_starts(file, end, size)
+    plausible = declared > 0 or left == 0 or _chunks_fill(file, offset, size)
+    if declared <= left and followed and plausible:
         return declared, []
-    length = _up_to_next_file(file, offset, left)
-    return length, [f"the header {what}, {length} bytes are there and used"]
+    # Bytes past a size that is not 0 may be the rest of a killed recording: leave them.
+    known = 0 < declared <= left
+    length = _up_to_next_file(file, offset, declared if known else left)
+    if length == declared:
+        return declared, []
+    what = "a streamed size" if declared == UNKNOWN_SIZE else f"{declared} bytes of audio"
+    return length, [f"the header declares {what}, {length} bytes are there and used"]
+
+
+def _chunk_starts(file: BinaryIO, at: int, size: int) -> bool:
+    """Whether a chunk that fits, or another file, starts at ``at``."""
+    file.seek(at)
+    head = file.read(8)
+    if len(head) < 8 or not all(0x20 <= byte < 0x7F for byte in head[:4]):
+        return False
+    return head[:4] == b"RIFF" or at + 8 + int.from_bytes(head[4:], "little") <= size + 1
 
 
 def _chunks_fill(file: BinaryIO, at: int, size: int) -> bool:
     """Whether what follows is a chain of chunks that ends with the file."""
-    while at + 8 <= size:
-        file.seek(at)
-        name, declared = struct.unpack("<4sI", file.read(8))
-        if not all(0x20 <= byte < 0x7F for byte in name):
-            return False
+    while at + 8 <= size and _chunk_starts(file, at, size):
+        file.seek(at + 4)
+        declared = int.from_bytes(file.read(4), "little")
         at += 8 + declared + declared % 2
     return at in (size, size + 1)
 
