@@ -502,14 +502,14 @@ cdef class Engine:
         while n > 0:
             if p.state == DRY and p.queued > 0:
                 self._resume(side, at)
+            if p.state == HOLDING and p.wait == 0:
+                self._start(side, at)
             if p.state == HOLDING:
                 take = min(n, p.wait)
                 memset(out, 0, take * sizeof(int16_t))
                 self._extend_run(side, HOLD_ADJUST, at, take)
                 p.hold_added += take
                 p.wait -= take
-                if p.wait == 0:
-                    self._start(side, at + take)
             elif p.queued > 0:
                 take = min(n, p.queued)
                 self._copy_out(p, out, take)
