@@ -1,0 +1,100 @@
+"""Secrets never reach a file; everything else arrives unchanged."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duplex.redact import HIDDEN, Redactor, is_secret_key
+from duplex.values import Json
+
+
+@pytest.mark.parametrize(
+    "key",
+    "authorization Authorization api_key API-Key apiKey x-api-key token access_token"
+    " refreshToken client_secret password bearer Set-Cookie".split(),
+)
+def test_members_with_secret_names_are_hidden(key: str) -> None:
+    assert is_secret_key(key)
+    assert Redactor().json({"deep": [{key: "hunter22"}]}) == {"deep": [{key: HIDDEN}]}
+    assert Redactor().fields({key: {"nested": "hunter22"}}) == {key: HIDDEN}
+
+
+@pytest.mark.parametrize(
+    "key", ["input_tokens", "total_tokens", "cached_tokens", "key", "keys", "name", "secretary"]
+)
+def test_members_that_only_sound_like_secrets_stay(key: str) -> None:
+    assert not is_secret_key(key)
+    assert Redactor().json({key: 12}) == {key: 12}
+
+
+def test_what_is_absent_is_not_hidden() -> None:
+    assert Redactor().json({"token": None, "api_key": False}) == {"token": None, "api_key": False}
+
+
+def test_known_secrets_are_hidden_wherever_they_occur() -> None:
+    redactor = Redactor(["s3cr", "s3cr3t-long", "x"])
+    cleaned = redactor.json({"a s3cr3t-long": ["say s3cr3t-long twice: s3cr3t-long", "s3cr", "xx"]})
+    assert cleaned == {
+        f"a {HIDDEN}": [f"say {HIDDEN} twice: {HIDDEN}", HIDDEN, "xx"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("sent Authorization: Bearer abc.DEF123-xyz", "DEF123"),
+        ("key sk-proj-ABCDEFGHIJKLMNOP1234 refused", "ABCDEFGH"),
+        ("wss://host/v1?model=m&api_key=verysecret&x=1", "verysecret"),
+        ("http://user:pa55word@host/", "pa55word"),
+        ("eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSMeKKF2QT4", "SflKxw"),
+    ],
+)
+def test_unmistakable_shapes_are_hidden(text: str, gone: str) -> None:
+    cleaned = Redactor().text(text)
+    assert gone not in cleaned
+    assert HIDDEN in cleaned
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The bearer certificates arrived.", "ask for table 7 at 19:00?", "a risk-free sk-8 board"],
+)
+def test_ordinary_speech_stays(text: str) -> None:
+    assert Redactor().text(text) == text
+
+
+def test_lone_surrogates_and_numbers_that_are_none_become_harmless() -> None:
+    cleaned = Redactor().json(
+        {"a\ud800": "b\udfff", "ok": "\ud83d\ude00 é", "n": float("nan"), "i": float("-inf")}
+    )
+    assert cleaned == {"a\ufffd": "b\ufffd", "ok": "😀 é", "n": None, "i": None}
+
+
+def test_bottomless_nesting_is_cut() -> None:
+    value: Json = "deep"
+    for _ in range(5000):
+        value = [value]
+    assert "deep" not in json.dumps(Redactor().json(value))
+
+
+def test_other_objects_become_text() -> None:
+    assert Redactor().json({"t": (1, 2), "o": Ellipsis}) == {"t": [1, 2], "o": "Ellipsis"}
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=10,
+)
+
+
+@given(json_values)
+def test_whatever_goes_in_strict_json_comes_out(value: Json) -> None:
+    cleaned = Redactor(["secret"]).json(value)
+    text = json.dumps(cleaned, allow_nan=False, ensure_ascii=False)
+    text.encode("utf-8")
+    assert Redactor(["secret"]).json(cleaned) == cleaned
