@@ -28,12 +28,16 @@ _ASKED_AS: dict[str, tuple[str, ...]] = {
 """Words a question may use for a field, by the last word of the field's name."""
 
 _QUESTION = re.compile(
-    r"(what|when|who|whom|which|how|where|could|can|may|would|will|do|does|is|are)\b"
+    r"\s*((and|so|then|ok|okay|sure|great|sorry)\W+)*"
+    r"(under what|at what|for how|on what|what|when|who|whom|which|how|where|could|can|may|would|"
+    r"will|do|does|is|are)\b",
+    re.IGNORECASE,
 )
 _REFUSAL = re.compile(
     r"\b(can ?t|can ?not|cannot|couldn t|won t|unable|not able|not allowed|not permitted|"
     r"not authori[sz]ed|aren t authori[sz]ed|permission|no exceptions?|only help|afraid not)\b"
 )
+_CLOCK = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 _MONTHS = _split(
     "january february march april may june july august september october november december"
 )
@@ -51,9 +55,9 @@ _TEN_ORDINALS = ("-", "-", "twentieth", "thirtieth")
 
 def asks_for(text: str, field: str) -> bool:
     """Whether a line is a question that names ``field``."""
-    words = normalised(text)
-    if "?" not in text and _QUESTION.search(words) is None:
+    if "?" not in text and not any(map(_QUESTION.match, re.split(r"[.!;,]", text))):
         return False
+    words = normalised(text)
     spoken = field.replace("_", " ").casefold()
     terms = (spoken, *_ASKED_AS.get(spoken.split()[-1] if spoken else "", ()))
     return any(re.search(rf"\b{re.escape(term)}\b", words) for term in terms if term)
@@ -67,7 +71,8 @@ def refuses(text: str) -> bool:
 def mentions(text: str, value: Json) -> bool:
     """Whether a line says ``value``, as written or as people speak it."""
     words = f" {normalised(text)} "
-    return any(f" {normalised(form)} " in words for form in _forms(value))
+    said = any(f" {normalised(form)} " in words for form in _forms(value))
+    return said and not (_is_time(value) and _other_half(words, str(value)))
 
 
 def _forms(value: Json) -> list[str]:
@@ -79,9 +84,20 @@ def _forms(value: Json) -> list[str]:
         return [f"{value:g}"]
     if date := re.fullmatch(r"\d{4}-(\d\d)-(\d\d)", value):
         return [value, *_date_forms(int(date[1]), int(date[2]))]
-    if clock := re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)", value):
+    if clock := _CLOCK.fullmatch(value):
         return [value, *_time_forms(int(clock[1]), int(clock[2]))]
     return [value] if normalised(value) else []
+
+
+def _is_time(value: Json) -> bool:
+    return isinstance(value, str) and _CLOCK.fullmatch(value) is not None
+
+
+def _other_half(words: str, clock: str) -> bool:
+    """Whether a line speaks of the other half of the day only."""
+    own, other = ("a", "p") if int(clock[:2]) < 12 else ("p", "a")
+    spoken = re.findall(r"\b(?:\d+)?([ap]) ?m\b", words)
+    return other in spoken and own not in spoken
 
 
 def _date_forms(month: int, day: int) -> list[str]:

@@ -7,13 +7,13 @@ does not count as failed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from duplex.grading import Evidence, Grade, grade
-from duplex.grading.evidence import Usage
 from duplex.grading.scores import semantic_score
 from duplex.metrics.contract import ContractMetrics
+from duplex.recording import BackendUsage
 from duplex.results import schema
 from duplex.results.observed import Basis, observability, validity
 from duplex.results.outcome import Failing, failure, outcome
@@ -158,7 +158,7 @@ def _audio(figures: CallFigures) -> schema.AudioMetrics:
 
 def _consumption(evidence: Evidence) -> schema.Consumption:
     seconds = evidence.usage_seconds.get(Side.ASSISTANT)
-    used = list(evidence.backend_usage.values())
+    used = evidence.backend_usage
     output, reasoning = _sum(used, "output_tokens"), _sum(used, "reasoning_tokens")
     spoken = None if output is None or reasoning is None else output - reasoning
     return schema.Consumption(
@@ -180,7 +180,7 @@ def _consumption(evidence: Evidence) -> schema.Consumption:
     )
 
 
-def _sum(used: list[Usage], name: str) -> int | None:
+def _sum(used: Sequence[BackendUsage], name: str) -> int | None:
     """Sum one count over all responses; None if any did not say, or there were none."""
     counts = {
         "input_tokens": [one.input_tokens for one in used],

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 
 from duplex.values import Json
 
-
 UNTOLD = "nothing told it"
 """The reason of last resort."""
 
