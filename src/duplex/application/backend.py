@@ -1,0 +1,228 @@
+"""The local backend: does delegated work by the application's own procedures.
+
+It reads the conversation it is handed, never the audio, the agenda or the
+expectations; runs the errand's tools on the call's state; and answers with
+sentences built from what the tools returned. Tools cost media time through
+``clock.until``. Delegations of one call are worked off one after the other, so
+the same details can never be booked twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from duplex.application.base import Line, Tell
+from duplex.application.dialogue import Tracker
+from duplex.application.model import Application, Procedure, Step
+from duplex.application.slots import Slot, spoken
+from duplex.application.template import fill
+from duplex.application.tools import Outcome, Toolbox
+from duplex.clock import Clock
+from duplex.values import Happening, Json
+
+TOOL_MS = 200
+"""Declared media time of one tool, in ms, before jitter of a fifth either way."""
+
+
+class LocalBackend:
+    """Owns the delegated work of one call (see ``base.Backend``)."""
+
+    def __init__(
+        self,
+        application: Application,
+        initial_state: Mapping[str, Json],
+        *,
+        seed: int = 0,
+        tool_ms: int = TOOL_MS,
+    ) -> None:
+        self._application = application
+        self._desk = application.desk(initial_state)
+        self._tools = Toolbox(application.tools, application.state(initial_state))
+        self._tool_ms = tool_ms
+        self._jitter = random.Random(f"{seed}:tool_ms")
+        self._ids = random.Random(f"{seed}:call_ids")
+        self._turn = _Turnstile()
+        self._done: dict[str, _Work] = {}
+        self._looked_up: dict[str, Outcome] = {}
+
+    @property
+    def state(self) -> dict[str, Json]:
+        """A copy of the application's state as it stands."""
+        return self._tools.state
+
+    def begin(self, tell: Tell) -> None:
+        tell(Happening(type="state", fields={"state": self._tools.state}))
+
+    async def handle(
+        self, delegation_id: str, conversation: Sequence[Line], clock: Clock, tell: Tell
+    ) -> Sequence[str]:
+        tracker = Tracker(self._desk)
+        tracker.replay(conversation)
+        await self._turn.enter(clock)
+        try:
+            return [await self._work(_Job(delegation_id, clock, tell), tracker)]
+        finally:
+            self._turn.leave(clock)
+
+    async def _work(self, job: _Job, tracker: Tracker) -> str:
+        errand = tracker.errand or self._desk.errands[0]
+        values = tracker.details()
+        refused = tracker.not_allowed()
+        if refused is not None:
+            return fill(refused.refusal, self._desk.said(values))
+        missing = tracker.missing()
+        if missing:
+            return _ask_for([self._desk.slot(name) for name in missing[:2]])
+        if errand.confirm and not tracker.confirmed:
+            return fill(errand.confirm, self._desk.said(values))
+        before = self._done.get(errand.name)
+        if before is not None and before.values == values:
+            return before.said
+        procedure = self._application.procedures[errand.name]
+        work = await self._run(job, procedure, values, before)
+        if work.finished:
+            self._done[errand.name] = work
+        return work.said
+
+    async def _run(
+        self, job: _Job, procedure: Procedure, values: Mapping[str, Json], before: _Work | None
+    ) -> _Work:
+        changing = before is not None and bool(procedure.change)
+        steps = procedure.change if changing else procedure.steps
+        results: dict[str, Json] = dict(before.results) if before is not None and changing else {}
+        said = self._desk.said(values)
+        for step in steps:
+            arguments = _arguments(step, {**results, **values})
+            outcome = await self._call(job, step.tool, arguments)
+            if outcome.status == "failed":
+                said["error"] = outcome.error or ""
+                return _Work(values, results, fill(procedure.failed, said), finished=False)
+            if isinstance(outcome.result, dict):
+                results.update({k: v for k, v in outcome.result.items() if k not in values})
+                said.update(self._say_results(step, outcome.result, said))
+            for stop in step.stops:
+                if _holds(stop.when, outcome.result):
+                    return _Work(values, results, fill(stop.say, said), finished=False)
+        template = procedure.say_changed if changing else procedure.say
+        return _Work(values, results, fill(template, said), finished=True)
+
+    def _say_results(
+        self, step: Step, result: Mapping[str, Json], said: Mapping[str, str]
+    ) -> dict[str, str]:
+        kinds = {slot.name: slot.type for slot in self._desk.slots}
+        out = {}
+        for name, value in result.items():
+            kind = step.spoken_as.get(name) or kinds.get(name, "text")
+            if name in step.spoken_as or name not in said:
+                out[name] = spoken(kind, value)
+        return out
+
+    async def _call(self, job: _Job, name: str, arguments: dict[str, Json]) -> Outcome:
+        """Run one tool; a look-up already made on the same state is not made again."""
+        key = f"{name}({sorted(arguments.items())!r}) on {self._tools.state!r}"
+        if key in self._looked_up:
+            return self._looked_up[key]
+        call_id = f"call_{self._ids.getrandbits(64):016x}"
+        job.tell(
+            Happening(
+                type="tool.started",
+                fields={
+                    "call_id": call_id,
+                    "name": name,
+                    "arguments": arguments,
+                    "delegation_id": job.delegation_id,
+                },
+            )
+        )
+        pause = self._tool_ms * self._jitter.uniform(0.8, 1.2)
+        await job.clock.until(job.clock.position + int(pause * job.clock.rate_hz / 1000))
+        outcome = self._tools.run(name, arguments)
+        job.tell(
+            Happening(
+                type="tool.ended",
+                fields={
+                    "call_id": call_id,
+                    "status": outcome.status,
+                    "result": outcome.result,
+                    "error": outcome.error,
+                },
+            )
+        )
+        if outcome.changed:
+            job.tell(Happening(type="state", fields={"state": self._tools.state}))
+        elif outcome.status == "completed":
+            self._looked_up[key] = outcome
+        return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    delegation_id: str
+    clock: Clock
+    tell: Tell
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What one errand came to; ``finished`` only when every step was done."""
+
+    values: Mapping[str, Json]
+    results: Mapping[str, Json]
+    said: str
+    finished: bool
+
+
+def _arguments(step: Step, known: Mapping[str, Json]) -> dict[str, Json]:
+    return {
+        parameter: known[source]
+        for parameter, source in step.arguments.items()
+        if known.get(source) is not None
+    }
+
+
+def _holds(when: Mapping[str, Json], result: Json) -> bool:
+    return isinstance(result, dict) and all(result.get(k) == v for k, v in when.items())
+
+
+def _ask_for(slots: Sequence[Slot]) -> str:
+    if len(slots) == 1 and slots[0].questions:
+        return f"I still need one thing. {slots[0].questions[0]}"
+    return f"I still need {' and '.join(slot.label for slot in slots)}. Could I have that, please?"
+
+
+class _Turnstile:
+    """One at a time, first come first served, giving up the clock's token while waiting."""
+
+    def __init__(self) -> None:
+        self._busy = False
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    async def enter(self, clock: Clock) -> None:
+        if not self._busy:
+            self._busy = True
+            return
+        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append(mine)
+        clock.drop()
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if mine.done() and not mine.cancelled():
+                self.leave(clock)
+            else:
+                clock.hold()
+            raise
+
+    def leave(self, clock: Clock) -> None:
+        while self._queue:
+            waiting = self._queue.popleft()
+            if not waiting.done():
+                # Held here for the one who waits, so that media time cannot slip between.
+                clock.hold()
+                waiting.set_result(None)
+                return
+        self._busy = False

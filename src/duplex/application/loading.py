@@ -1,0 +1,75 @@
+"""Finding the application named on the command line, ``module:object`` or ``file.py:object``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from duplex.application.model import Application
+from duplex.errors import InputError
+
+DEFAULT_APPLICATION = "duplex.application.restaurant"
+
+
+def load_application(name: str = DEFAULT_APPLICATION) -> Application:
+    """Return the application ``name`` points at.
+
+    ``module`` alone means its object ``application``. A path ending in ``.py``
+    is loaded as a file. Raises InputError saying what is wrong with the name.
+    """
+    place, _, wanted = name.partition(":") if not _is_windows_path(name) else (name, "", "")
+    wanted = wanted or "application"
+    module = _from_file(Path(place)) if place.endswith(".py") else _from_module(place)
+    found = vars(module).get(wanted)
+    if found is None:
+        have = sorted(k for k, v in vars(module).items() if isinstance(v, Application))
+        hint = f"; it has {', '.join(have)}" if have else ""
+        raise InputError(f"application {name}: {place} has no object {wanted!r}{hint}")
+    if not isinstance(found, Application):
+        kind = type(found).__name__
+        raise InputError(f"application {name}: {wanted} is {kind}, wanted Application")
+    return found
+
+
+def _is_windows_path(name: str) -> bool:
+    return len(name) > 2 and name[1] == ":" and name[2] in "\\/"
+
+
+def _from_module(place: str) -> ModuleType:
+    if not all(part.isidentifier() for part in place.split(".")):
+        raise InputError(f"application {place!r}: wanted module:object or file.py:object")
+    # The command's own folder is not on the path of an installed script.
+    here = str(Path.cwd())
+    added = here not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (place == error.name or place.startswith(error.name + ".")):
+            raise InputError(f"application {place}: no module named {error.name!r}") from error
+        raise InputError(f"application {place}: it imports {error.name!r}, not found") from error
+    except Exception as error:
+        raise InputError(f"application {place}: importing it failed: {error}") from error
+    finally:
+        if added:
+            sys.path.remove(here)
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise InputError(f"application {path}: no such file")
+    spec = importlib.util.spec_from_file_location(f"duplex_application_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"application {path}: cannot be loaded as a module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[spec.name]
+        raise InputError(f"application {path}: running it failed: {error}") from error
+    return module

@@ -1,0 +1,146 @@
+"""Finding a person's name in words as ears deliver them.
+
+Ears capitalise names, so capitals count; a lower-case word is a name only after
+an unmistakable cue (``my name is``) or as the bare answer to the question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from duplex.application.reading import Found
+from duplex.application.words import ONES, ORDINALS, TENS
+
+_WORDS = """
+    a about absolutely actually again ah all alright also am an and another any anything are around
+    as ask at available back be because been before book booked booking both but by bye call calling
+    can cancel certainly change check clock confirm confirmed correct could couple course date day
+    definitely did do does done eat evening everything exactly excellent excuse few fine first for
+    forward friday from get give go going good goodbye got great group guest guests had happy has
+    have having hello her here hey hi him his hold how hundred i i'd i'll i'm i've if in
+    instead is it it's its just last later let let's like listen looking maam make many may maybe me
+    mean meant mhm mine minute mm mm-hmm moment monday month more morning much my myself name need
+    next nice night no noon nope not nothing now number o'clock of off oh ok okay on one only or our
+    party patio people perfect person phone please pm problem put quite ready really reservation
+    reserve right said sat saturday say see seven she should so some someone something sorry sounds
+    speaking spell still sunday sure table take thank thanks that that's the their them then there
+    these they they'd thing think this thursday time to today tomorrow tonight too tuesday two uh um
+    under us very wait want was we we'd we'll we're wednesday week well were what what's when where
+    which who window with works would wrong yeah yep yes yet you your yours
+"""
+_NOT_NAMES = frozenset(_WORDS.split())
+_ALSO_NAMES = "hope will may april june august grace mark rose art pat sue bill"
+_FEW = frozenset(_ALSO_NAMES.split())
+_WORD = r"[^\W\d_]+(?:['-][^\W\d_]+)*"
+_RUN = rf"(?P<name>{_WORD}(?:,? {_WORD}){{0,3}})"
+
+_STRONG = (
+    r"my name(?:'s| is|,)",
+    r"the name(?:'s| is| would be| will be)",
+    r"(?:(?<=^)|(?<=[,.?!;] ))name(?:'s| is)",
+    r"(?:in|under|with) the name(?: of)?",
+    r"name of",
+    r"call me",
+    r"booking for the name",
+    r"name on (?:the \w+|it)(?: is| should be| would be)?",
+)
+_WEAK = (
+    "under", "this is", "i'm", "i am", "it's", "it is", "it was", "that's", "for", "make it",
+    "that would be", "that'll be", "it'd be", "it'll be", "should be", "i said", "i meant",
+    "i mean", "put it under", "actually", "no",
+)  # fmt: skip
+
+
+def find_names(text: str, *, asked: bool = False) -> Iterator[Found]:
+    """Yield names; weak ones only when ``asked``."""
+    spelled = _spelled(text)
+    if spelled is not None:
+        yield spelled
+    for cue in _STRONG:
+        for match in re.finditer(rf"(?i)\b{cue}[:,]? {_RUN}", text):
+            if found := _name(match, text, any_case=True):
+                yield found
+    for cue in _WEAK:
+        for match in re.finditer(rf"(?i)\b{cue},? {_RUN}", text):
+            if found := _name(match, text, any_case=asked and cue == "under"):
+                yield found
+    for match in re.finditer(rf"{_RUN} speaking\b", text):
+        if found := _name(match, text, any_case=False):
+            yield found
+    if asked:
+        yield from _bare_names(text)
+
+
+def _name(match: re.Match[str], text: str, *, any_case: bool) -> Found | None:
+    start = match.start("name")
+    words: list[str] = []
+    end = start
+    for word in re.finditer(_WORD, match["name"]):
+        gap = match["name"][end - start if words else 0 : word.start()]
+        if not _can_be_name(word[0], any_case=any_case and not words) or "," in gap:
+            break
+        words.append(word[0])
+        end = start + word.end()
+    if not words or not _ends_well(text, end, words):
+        return None
+    return Found(kind="name", value=_cased(words), start=start, end=end)
+
+
+def _can_be_name(word: str, *, any_case: bool) -> bool:
+    low = word.lower()
+    if low in ONES or low in TENS or low in ORDINALS or low in _NOT_NAMES:
+        return False
+    return any_case or word[0].isupper()
+
+
+def _ends_well(text: str, end: int, words: list[str]) -> bool:
+    """A month is no name when a day follows; ``i`` of one letter never is."""
+    if words[-1].lower() in _FEW and re.match(r"\s*(?:the )?\d", text[end:]):
+        return False
+    return not (len(words) == 1 and len(words[0]) < 2)
+
+
+def _cased(words: list[str]) -> str:
+    return " ".join(
+        (w[:1].upper() + w[1:]) if not w.isupper() or len(w) < 2 else w.title()
+        for w in (re.sub(r"'s$", "", word) for word in words)
+    )
+
+
+def _spelled(text: str) -> Found | None:
+    """``M-A-Y-A`` or ``M, A, Y, A``: three letters or more, one at a time."""
+    match = re.search(r"\b([A-Za-z])(?:(?:[-,. ]{1,2})([A-Za-z])\b){2,}", text)
+    if match is None or (" " not in match[0] and "-" not in match[0] and "." not in match[0]):
+        return None
+    letters = "".join(re.findall(r"[A-Za-z]", match[0]))
+    if not re.search(r"[A-Z]", match[0]):
+        return None
+    return Found(kind="name", value=letters.title(), start=match.start(), end=match.end())
+
+
+def _bare_names(text: str) -> Iterator[Found]:
+    for match in re.finditer(_RUN, text):
+        words = list(re.finditer(_WORD, match["name"]))
+        run: list[re.Match[str]] = []
+        for word in words:
+            if _can_be_name(word[0], any_case=False):
+                if run and "," in match["name"][run[-1].end() : word.start()]:
+                    break
+                run.append(word)
+            elif run:
+                break
+        if run and _ends_well(text, match.start() + run[-1].end(), [w[0] for w in run]):
+            yield Found(
+                kind="name",
+                value=_cased([w[0] for w in run]),
+                start=match.start() + run[0].start(),
+                end=match.start() + run[-1].end(),
+                strong=False,
+            )
+    alone = [w for w in re.findall(_WORD, text) if w.lower() not in _NOT_NAMES]
+    short = len(re.findall(_WORD, text)) <= 4 and not re.search(r"\d", text)
+    if short and 1 <= len(alone) <= 2 and all(_can_be_name(w, any_case=True) for w in alone):
+        at = text.find(alone[0])
+        end = at + len(alone[0])
+        yield Found(kind="name", value=_cased(alone), start=at, end=end, strong=False)

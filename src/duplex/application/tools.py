@@ -1,0 +1,106 @@
+"""Tools of an application and the one way to run them.
+
+A tool is a plain function ``f(state, **arguments)`` with a JSON schema. The
+toolbox owns one call's state, checks arguments before anything runs, and turns
+refusals into values; it knows nothing of conversations or clocks.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from duplex.application.schema import check_schema, problems
+from duplex.errors import InputError
+from duplex.values import Json
+
+State = dict[str, Json]
+Function = Callable[..., Json]
+
+
+class ToolRefused(Exception):
+    """Raised by a tool that will not do what it was asked; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One thing the application can do.
+
+    ``run`` gets the mutable state and the arguments by name, returns strict
+    JSON, and raises :class:`ToolRefused` to decline.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+    run: Function
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of one call: ``completed`` with a result or ``failed`` with an error."""
+
+    status: str
+    result: Json = None
+    error: str | None = None
+    changed: bool = False
+
+
+class Toolbox:
+    """The tools and the state of one call."""
+
+    def __init__(self, tools: Sequence[Tool], state: Mapping[str, Json]) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise InputError(f"tool {tool.name}: declared twice")
+            check_schema(tool.name, tool.parameters)
+            self._tools[tool.name] = tool
+        self._state: State = copy.deepcopy(dict(state))
+
+    @property
+    def state(self) -> State:
+        """A copy of the state as it stands."""
+        return copy.deepcopy(self._state)
+
+    def run_json(self, name: str, arguments: str) -> Outcome:
+        """Run with arguments as a model writes them: a JSON object, or nothing."""
+        try:
+            parsed: Json = json.loads(arguments) if arguments.strip() else {}
+        except ValueError as error:
+            return Outcome(status="failed", error=f"tool_args_error: not JSON: {error}")
+        if not isinstance(parsed, dict):
+            kind = type(parsed).__name__
+            return Outcome(status="failed", error=f"tool_args_error: {kind}, wanted an object")
+        return self.run(name, parsed)
+
+    def run(self, name: str, arguments: Mapping[str, Json]) -> Outcome:
+        """Check the arguments, run the tool, keep its changes only if it succeeds."""
+        tool = self._tools.get(name)
+        if tool is None:
+            return Outcome(status="failed", error=f"no tool named {name}")
+        wrong = problems(tool.parameters, dict(arguments))
+        if wrong:
+            return Outcome(status="failed", error="; ".join(wrong))
+        state = copy.deepcopy(self._state)
+        try:
+            result = tool.run(state, **_as_declared(tool.parameters, arguments))
+        except ToolRefused as refusal:
+            return Outcome(status="failed", error=str(refusal))
+        changed = state != self._state
+        self._state = state
+        return Outcome(status="completed", result=copy.deepcopy(result), changed=changed)
+
+
+def _as_declared(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """Hand integers over as int: JSON's ``2.0`` is the integer 2."""
+    properties = schema.get("properties")
+    kinds = properties if isinstance(properties, dict) else {}
+    out: dict[str, Json] = {}
+    for name, value in arguments.items():
+        sub = kinds.get(name)
+        whole = isinstance(sub, dict) and sub.get("type") == "integer"
+        out[name] = int(value) if whole and isinstance(value, float) else copy.deepcopy(value)
+    return out

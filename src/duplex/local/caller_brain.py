@@ -1,0 +1,441 @@
+"""The local caller's brain: follows its brief, answering what it actually heard.
+
+It knows its goal, facts, agenda and persona, and never the expectations, the
+tools or the other side's desk. Everything it says answers words it heard, apart
+from its opening, prompts into silence, and what its persona makes it say over
+the other side's speech. Its patience is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from duplex.application.prompts import AgendaItem, Brief, Scalar, brief_from
+from duplex.application.words import is_farewell, questions, says_yes
+from duplex.local.chance import Chance
+from duplex.local.facts import FIRST, SECOND, Fact, facts_of, split_key, together
+from duplex.local.meaning import Meaning, trigger_kind, trigger_score, understand
+from duplex.local.overlap import Overlap
+from duplex.local.seams import Act, Finish, Heard, Progress, Said, Say
+from duplex.values import Action
+
+OPEN_QUIET_MS = 5_000
+"""Silence after which a caller who waits for a greeting speaks anyway, in ms."""
+QUIET_MS = 8_000
+"""Silence after which the caller prompts, in ms; longer while the other side looks."""
+PATIENCE = 3
+"""Unanswered prompts, failed corrections or misunderstandings before it gives up."""
+
+_GREETINGS = ("", "Hi. ", "Hello. ", "Hi there. ", "Hello there. ", "Good day. ")
+_LEADS = ("", "", "", "Sure. ", "Yes. ", "Of course. ", "Okay. ")
+_BYES = (
+    "Great, thank you. Goodbye.",
+    "Perfect, thanks so much. Bye.",
+    "Wonderful, thank you very much. Goodbye.",
+    "Thanks a lot, that's great. Bye.",
+    "Lovely, thanks for your help. Goodbye.",
+)
+_BYES_UNDONE = (
+    "All right, thank you anyway. Goodbye.",
+    "Okay, thanks for trying. Bye.",
+    "No, thank you, that doesn't work for me. Goodbye.",
+)
+_AGAIN = (
+    "Sorry, could you say that again?",
+    "Pardon, could you repeat that?",
+    "Sorry, I didn't catch that.",
+)
+_PROMPTS = ("Hello? Are you still there?", "Hello?", "Are you still there?")
+
+
+class CallerBrain:
+    """One caller in one call (see ``seams.Brain``)."""
+
+    def __init__(self, brief: Brief, seed: int) -> None:
+        self._brief = brief
+        self._chance = Chance(seed, "caller")
+        self._facts = facts_of(brief.known_facts)
+        self._overlap = Overlap(brief, self._chance)
+        self._done: set[str] = set()
+        self._said_items: set[str] = set()
+        self._outstanding: list[Say] = []
+        self._unsaid: Say | None = None
+        self._last = ""
+        self._opened = False
+        self._finishing = ""
+        self._finished = False
+        self._holding = False
+        self._deaf_until_said = False
+        self._tries = {"prompt": 0, "pardon": 0, "correct": 0}
+
+    @classmethod
+    def from_instructions(cls, instructions: str, seed: int) -> CallerBrain:
+        """Build from a session's instructions; raise InputError without a brief block."""
+        return cls(brief_from(instructions), seed)
+
+    def opening(self) -> Sequence[Act]:
+        return self._open() if self._brief.first_speaker == "caller" else ()
+
+    def on_commentary(self, text: str, delegation_id: str | None) -> Sequence[Act]:
+        return self._open() if not self._opened else ()
+
+    def on_heard(self, heard: Heard) -> Sequence[Act]:
+        self._overlap.ended()
+        if self._finishing or self._finished:
+            return ()
+        if self._deaf_until_said:
+            # These are the words this side cut into.
+            self._deaf_until_said = False
+            if not questions(heard.text):
+                return ()
+        meaning = understand(heard.text, self._active())
+        if not meaning.nothing:
+            self._tries["prompt"] = 0
+        if not self._opened:
+            return self._open()
+        acts = self._answer(meaning)
+        if not meaning.nothing:
+            self._holding = meaning.hold or (self._holding and not acts and not meaning.question)
+        if not acts and self._unsaid is not None and not meaning.hold:
+            again, self._unsaid = self._unsaid, None
+            return self._say(again.text, items=again.items, action=again.action)
+        return acts
+
+    def on_said(self, said: Said) -> Sequence[Act]:
+        sent = next((s for s in self._outstanding if s.text == said.text), None)
+        if sent is not None:
+            self._outstanding.remove(sent)
+        self._deaf_until_said = False
+        if not said.complete:
+            if self._finishing and said.action is not Action.STOP:
+                return ()
+            if not self._finishing:
+                self._said_items -= set(said.items)
+                if said.action is not Action.BACKCHANNEL:
+                    self._unsaid = sent
+                return ()
+        acts: list[Act] = self._complete(said.items)
+        if self._finishing and said.action is Action.STOP:
+            self._finished = True
+            acts += self._leave_undone()
+            acts.append(Finish(outcome=self._finishing))
+        return acts
+
+    def on_quiet(self, quiet_ms: int) -> Sequence[Act]:
+        if self._finished:
+            return ()
+        if quiet_ms >= QUIET_MS:
+            # Words that never came out must not silence this side for good.
+            self._outstanding.clear()
+        if not self._opened:
+            return self._open() if quiet_ms >= OPEN_QUIET_MS else ()
+        if self._outstanding:
+            return ()
+        if self._finishing:
+            return self._leave(self._finishing)
+        if self._unsaid is not None and quiet_ms >= 1_000:
+            again, self._unsaid = self._unsaid, None
+            return self._say(again.text, items=again.items, action=again.action)
+        if quiet_ms < QUIET_MS + (4_000 if self._holding else 0):
+            return ()
+        self._tries["prompt"] += 1
+        if self._tries["prompt"] > PATIENCE:
+            return self._leave("refused")
+        return self._say(self._chance.pick("prompts", _PROMPTS), noted=False)
+
+    def on_speech(self, speech_ms: int) -> Sequence[Act]:
+        if not self._opened or self._finishing or self._outstanding:
+            return ()
+        pending = [item for item in self._pending() if item.id not in self._said_items]
+        say = self._overlap.speak(speech_ms, pending, looking=self._holding)
+        if say is None:
+            return ()
+        self._outstanding.append(say)
+        self._said_items |= set(say.items)
+        if say.action is Action.INTERRUPT:
+            self._deaf_until_said = True
+            self._last = say.text
+        return (say,)
+
+    def _answer(self, meaning: Meaning) -> Sequence[Act]:
+        """Decide on a reply: the first of these that has something to say."""
+        if meaning.nothing:
+            return self._pardon()
+        if meaning.farewell and not meaning.question:
+            return self._leave("completed" if self._is_reached(meaning) else "refused")
+        if meaning.repeat:
+            return self._repeat()
+        if meaning.done:
+            return self._on_done(meaning)
+        if meaning.hold:
+            return self._wait()
+        for reply in (self._triggered, self._on_refused, self._on_confirm, self._on_asked):
+            acts = reply(meaning)
+            if acts:
+                return acts
+        if meaning.greets:
+            return self._say(self._brief.opening)
+        if meaning.more:
+            return self._carry_on("refused")
+        return self._pardon() if meaning.question else ()
+
+    def _open(self) -> Sequence[Act]:
+        self._opened = True
+        opening = self._brief.opening
+        hello = self._chance.pick("greeting", _GREETINGS)
+        if re.match(r"(?i)(?:hi|hello|hey|good)\b", opening):
+            hello = ""
+        return self._say(f"{hello}{opening}", action=Action.OPENING)
+
+    def _triggered(self, meaning: Meaning) -> Sequence[Act]:
+        """Say the agenda item whose trigger fits best, with whatever else was asked."""
+        wrong = self._wrong(meaning)
+        scored = [
+            (trigger_score(item, meaning, wrong), -index, item)
+            for index, item in enumerate(self._ready())
+        ]
+        best = max(scored, default=(0, 0, None), key=lambda entry: entry[:2])
+        item = best[2]
+        if item is None or best[0] < 2:
+            return ()
+        if item.action == "wait":
+            return self._complete((item.id,))
+        if item.action == "finish":
+            return self._leave("refused" if meaning.refused else "completed")
+        return self._give([item], [key for key in meaning.asks if key not in item.facts])
+
+    def _on_done(self, meaning: Meaning) -> Sequence[Act]:
+        wrong = self._wrong(meaning)
+        if wrong:
+            self._tries["correct"] += 1
+            if self._tries["correct"] >= PATIENCE:
+                return self._leave("refused")
+            return self._correct(meaning, wrong)
+        return self._carry_on("completed") if self._owed() else self._leave("completed")
+
+    def _on_refused(self, meaning: Meaning) -> Sequence[Act]:
+        """Nothing on the agenda answers a refusal: take or seek an alternative, or give up."""
+        if not meaning.refused:
+            return ()
+        for fact in self._active():
+            for value in meaning.values.get(fact.key, ()):
+                if not fact.same(value) and self._would_take(fact, value):
+                    taken = Fact(key=fact.key, value=value, kind=fact.kind)
+                    self._facts[fact.key] = taken
+                    return self._say(f"Yes, {taken.said(self._chance)} works. Please book that.")
+        other = [
+            fact
+            for key, fact in self._facts.items()
+            if split_key(key)[0] in SECOND and fact.kind in ("date", "time", "text", "count")
+            and key not in self._said_items
+        ]  # fmt: skip
+        if other:
+            self._said_items |= {fact.key for fact in other}
+            for fact in other:
+                plain = split_key(fact.key)[1]
+                self._facts[plain] = Fact(key=plain, value=fact.value, kind=fact.kind)
+            words = " ".join(fact.said(self._chance) for fact in other)
+            return self._say(f"Could we do it {words} instead?")
+        return self._leave("refused")
+
+    def _on_confirm(self, meaning: Meaning) -> Sequence[Act]:
+        if not meaning.confirm:
+            return ()
+        wrong = self._wrong(meaning)
+        if wrong:
+            return self._correct(meaning, wrong)
+        return self._say(self._chance.pick("yes", ("Yes, please.", "Yes, that's right, please.")))
+
+    def _on_asked(self, meaning: Meaning) -> Sequence[Act]:
+        if not meaning.asks:
+            return ()
+        items = [
+            item
+            for item in self._ready()
+            if set(item.facts) & set(meaning.asks)
+            and item.action in ("answer", "correct")
+            and trigger_kind(item.trigger_condition) in ("asks", "")
+        ]
+        covered = {key for item in items for key in item.facts}
+        return self._give(items, [key for key in meaning.asks if key not in covered])
+
+    def _give(self, items: Sequence[AgendaItem], keys: Sequence[str]) -> Sequence[Act]:
+        """Say items in their own words and further facts in ours."""
+        said = [item.response_hint or self._in_words(item) for item in items]
+        rest = [fact.said(self._chance) for fact in self._active() if fact.key in keys]
+        text = " ".join(
+            [_sentence(part) for part in said if part] + ([together(rest)] if rest else [])
+        )
+        if not text:
+            return ()
+        correct = any(item.action == "correct" for item in items)
+        return self._say(
+            f"{self._lead(text)}{text}",
+            items=tuple(item.id for item in items),
+            action=Action.CORRECT if correct else Action.SPEAK,
+        )
+
+    def _in_words(self, item: AgendaItem) -> str:
+        """An item without a hint is its facts, or else its commitment as it stands."""
+        facts = [self._facts[key] for key in item.facts if key in self._facts]
+        if facts:
+            return together([fact.said(self._chance) for fact in facts])
+        return item.commitment
+
+    def _correct(self, meaning: Meaning, wrong: Sequence[str]) -> Sequence[Act]:
+        active = {fact.key: fact for fact in self._active()}
+        parts = [active[key].corrected(meaning.values[key][-1]) for key in wrong]
+        text = f"Sorry, no, it should be {' and '.join(parts)}."
+        return self._say(text, action=Action.CORRECT)
+
+    def _repeat(self) -> Sequence[Act]:
+        lead = self._chance.pick("repeat", ("", "Sure. ", "Yes. ", "I said: "))
+        return self._say(f"{lead}{self._last}", noted=False)
+
+    def _pardon(self) -> Sequence[Act]:
+        if self._outstanding:
+            return ()
+        self._tries["pardon"] += 1
+        if self._tries["pardon"] > 2 * PATIENCE:
+            return self._leave("refused")
+        return self._say(self._chance.pick("pardon", _AGAIN), noted=False)
+
+    def _wait(self) -> Sequence[Act]:
+        """The other side asked for a moment: a ``wait`` item is done by saying nothing."""
+        waits = [item.id for item in self._ready() if item.action == "wait"]
+        return self._complete(tuple(waits[:1]))
+
+    def _carry_on(self, outcome: str) -> Sequence[Act]:
+        """Bring up what is still owed, or take leave."""
+        owed = self._owed()
+        return self._give(owed[:1], ()) if owed else self._leave(outcome)
+
+    def _owed(self) -> list[AgendaItem]:
+        """Return required items to be said whose facts are not out yet."""
+        return [
+            item
+            for item in self._ready()
+            if item.required
+            and item.action in ("answer", "correct")
+            and trigger_kind(item.trigger_condition) == "done"
+        ]
+
+    def _leave(self, outcome: str) -> Sequence[Act]:
+        self._finishing = outcome
+        self._unsaid = None
+        last = [item for item in self._ready() if item.action == "finish"]
+        hint = next((item.response_hint for item in last if item.response_hint), "")
+        text = hint or self._chance.pick("bye", _BYES if outcome == "completed" else _BYES_UNDONE)
+        if not is_farewell(text):
+            text = f"{_sentence(text)} Goodbye."
+        items = tuple(item.id for item in last[:1])
+        return self._say(text, items=items, action=Action.STOP, noted=False)
+
+    def _complete(self, items: Iterable[str]) -> list[Act]:
+        new = [item for item in items if item and item not in self._done]
+        self._done |= set(new)
+        return [Progress(item_id=item, status="completed") for item in new]
+
+    def _leave_undone(self) -> list[Act]:
+        """Say of each item left whether it was passed by or no longer needed."""
+        left = [item for item in self._brief.agenda if item.id not in self._done]
+        return [
+            Progress(
+                item_id=item.id,
+                status="bypassed" if item.action in ("answer", "correct") else "skipped",
+            )
+            for item in left
+        ]
+
+    def _pending(self) -> list[AgendaItem]:
+        """Return items not done whose predecessors are."""
+        return [
+            item
+            for item in self._brief.agenda
+            if item.id not in self._done and set(item.after) <= self._done | self._said_items
+        ]
+
+    def _ready(self) -> list[AgendaItem]:
+        """Return pending items that may be said in an ordinary turn."""
+        return [
+            item
+            for item in self._pending()
+            if item.id not in self._said_items and item.action != "backchannel"
+        ]
+
+    def _active(self) -> list[Fact]:
+        """Return each fact as the caller holds it now.
+
+        Until the item that changes a fact has been said, the value the caller
+        began with is the one it answers with.
+        """
+        changed = {key for item in self._brief.agenda if item.id in self._done | self._said_items
+                   for key in item.facts}  # fmt: skip
+        active = []
+        for key, fact in self._facts.items():
+            if split_key(key)[0]:
+                continue
+            first = next(
+                (self._facts[f"{p}_{key}"] for p in FIRST if f"{p}_{key}" in self._facts), None
+            )
+            if first is not None and key not in changed:
+                fact = Fact(key=key, value=first.value, kind=fact.kind)
+            active.append(fact)
+        return active
+
+    def _wrong(self, meaning: Meaning) -> list[str]:
+        """Return the facts that were spoken of with another value than the caller's own."""
+        return [
+            fact.key
+            for fact in self._active()
+            if (heard := meaning.values.get(fact.key))
+            and not any(fact.same(value) for value in heard)
+        ]
+
+    def _would_take(self, fact: Fact, value: Scalar) -> bool:
+        known = self._brief.known_facts
+        second = [known.get(f"{prefix}_{fact.key}") for prefix in SECOND]
+        if value in second:
+            return True
+        low, high = known.get(f"earliest_{fact.key}"), known.get(f"latest_{fact.key}")
+        if isinstance(value, str) and (isinstance(low, str) or isinstance(high, str)):
+            return (not isinstance(low, str) or low <= value) and (
+                not isinstance(high, str) or value <= high
+            )
+        flexible = known.get("accept_alternative", known.get("flexible", False))
+        return flexible is True or (isinstance(flexible, str) and says_yes(flexible))
+
+    def _is_reached(self, meaning: Meaning) -> bool:
+        return meaning.done
+
+    def _lead(self, text: str) -> str:
+        plain = self._brief.persona.verbosity.lower() in ("brief", "concise", "terse", "low")
+        if plain or re.match(
+            r"(?i)(?:actually|sorry|yes|no|sure|okay|please|can|could|it's)\b", text
+        ):
+            return ""
+        return self._chance.pick("leads", _LEADS)
+
+    def _say(
+        self,
+        text: str,
+        *,
+        items: tuple[str, ...] = (),
+        action: Action = Action.SPEAK,
+        noted: bool = True,
+    ) -> Sequence[Act]:
+        """Say ``text`` unless it is on its way; ``noted`` words are those to repeat on request."""
+        if not text or any(say.text == text for say in self._outstanding):
+            return ()
+        say = Say(text=text, action=action, pause_ms=self._chance.pause_ms(), items=items)
+        self._outstanding.append(say)
+        self._said_items |= set(items)
+        if noted:
+            self._last = text
+        return (say,)
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if not text or text[-1] in ".?!" else f"{text}."

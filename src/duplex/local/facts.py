@@ -1,0 +1,211 @@
+"""What the caller knows, as things that can be asked for, said and recognised.
+
+A fact's kind follows from its key and its value. Keys with a prefix such as
+``original_`` or ``alternative_`` are other values of the fact they end in: what
+the caller said first, or would take instead.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from duplex.application.names import find_names
+from duplex.application.prompts import Scalar
+from duplex.application.reading import (
+    Found,
+    find_codes,
+    find_counts,
+    find_dates,
+    find_phones,
+    find_times,
+)
+from duplex.application.slots import spoken
+from duplex.application.words import clean
+from duplex.local.chance import Chance
+
+FIRST = ("original", "initial", "incorrect", "wrong", "mistaken", "unauthorized", "previous", "old")
+"""Prefixes of values the caller began with."""
+SECOND = (
+    "alternative", "alternate", "backup", "fallback", "second_choice", "other", "acceptable",
+)  # fmt: skip
+"""Prefixes of values the caller would take instead."""
+
+_CUES: Mapping[str, tuple[str, ...]] = {
+    "date": ("date", "day", "when"),
+    "time": ("time", "when", "hour", "o'clock"),
+    "count": ("how many", "number of", "how large"),
+    "name": ("name", "who's calling", "who is calling", "who am i"),
+    "phone": ("phone", "telephone", "contact number", "number to reach", "reach you"),
+    "code": ("reference", "which one", "code", "number", "which reservation", "which booking"),
+}
+_PEOPLE = ("party", "guest", "people", "person", "diner", "seat", "group")
+_SAME = {
+    "type": ("kind", "sort", "type"),
+    "kind": ("kind", "sort", "type"),
+    "problem": ("problem", "issue", "wrong", "matter", "trouble"),
+    "issue": ("problem", "issue", "wrong", "matter", "trouble"),
+    "reason": ("reason", "why", "what for"),
+    "address": ("address", "where"),
+    "size": ("size", "how big", "how large"),
+    "seating": ("seating", "sit", "inside or outside"),
+    "service": ("service", "what would you like done", "what needs doing"),
+    "title": ("title", "called", "which book"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing the caller knows."""
+
+    key: str
+    value: Scalar
+    kind: str
+
+    @property
+    def people(self) -> bool:
+        return self.kind == "count" and any(word in self.key for word in _PEOPLE)
+
+    def asked_at(self, question: str) -> tuple[int, bool] | None:
+        """Return where a lower-case question asks for this fact, and how surely."""
+        sure = list(_CUES.get(self.kind, ()))
+        words = [w for w in self.key.lower().split("_") if len(w) > 2]
+        if self.people:
+            sure += ["party", "guests", "people"]
+        for word in words[-1:]:
+            sure += _SAME.get(word, (word,) if self.kind in ("text", "count", "flag") else ())
+        at = _first(question, sure)
+        if at is not None:
+            return at, True
+        at = _first(question, words)
+        return None if at is None else (at, False)
+
+    def values_in(self, text: str) -> list[Scalar]:
+        """Return every value of this fact's kind spoken in ``text``."""
+        text = clean(text)
+        return [_scalar(f) for f in self._found(text)]
+
+    def same(self, value: Scalar) -> bool:
+        """Whether a value heard can be this one; names only need to sound alike."""
+        if self.kind == "name":
+            return _alike(str(self.value), str(value))
+        if self.kind == "code":
+            return _plain(str(self.value)) == _plain(str(value))
+        if self.kind == "date":
+            return str(self.value)[5:] == str(value)[5:]
+        return self.value == value
+
+    def said(self, chance: Chance) -> str:
+        """Say the fact as part of a sentence, one of several ways."""
+        value = spoken(self.kind, self.value)
+        if self.kind == "date":
+            return f"on {value}"
+        if self.kind == "time":
+            return value if value in ("noon", "midnight") else f"at {value}"
+        if self.kind == "count":
+            return f"for {value}" if self.people else value
+        if self.kind == "name":
+            form = chance.pick("naming", ("under {}", "the name is {}", "it's under {}"))
+            return form.format(value)
+        if self.kind == "code":
+            return f"it's {value}"
+        if self.kind == "flag":
+            return "yes, please" if self.value else "no, thank you"
+        return value
+
+    def corrected(self, wrong: Scalar) -> str:
+        """Say that it is this and not ``wrong``."""
+        lead = {"date": "on ", "time": "at ", "name": "under ", "count": "for "}.get(self.kind, "")
+        return f"{lead}{spoken(self.kind, self.value)}, not {spoken(self.kind, wrong)}"
+
+    def _found(self, text: str) -> list[Found]:
+        if self.kind == "date":
+            year = dt.date.fromisoformat(str(self.value)).year
+            since = dt.date(year, 1, 1)
+            found = find_dates(text, since, since)
+            # Only a month and a day say the same on both sides; "tomorrow" does not.
+            return [f for f in found if re.search(r"\d|[a-z]+th\b", text[f.start : f.end].lower())]
+        if self.kind == "time":
+            return [f for f in find_times(text) if f.strong]
+        if self.kind == "count":
+            return [] if not self.people else list(find_counts(text))
+        if self.kind == "name":
+            return list(find_names(text))
+        if self.kind == "phone":
+            return list(find_phones(text))
+        if self.kind == "code":
+            return [f for f in find_codes(text, str(self.value).split("-")[0]) if f.strong]
+        return []
+
+
+def facts_of(known: Mapping[str, Scalar]) -> dict[str, Fact]:
+    """Return every fact by its key."""
+    return {key: Fact(key=key, value=value, kind=_kind(key, value)) for key, value in known.items()}
+
+
+def split_key(key: str) -> tuple[str, str]:
+    """Split ``original_date`` into ``("original", "date")``; no prefix is ``""``."""
+    for prefix in (*FIRST, *SECOND):
+        if key.startswith(prefix + "_"):
+            return prefix, key[len(prefix) + 1 :]
+    return "", key
+
+
+def together(parts: Sequence[str]) -> str:
+    """Make one sentence of several facts."""
+    text = ", ".join(parts)
+    text = f"{text[:1].upper()}{text[1:]}"
+    return text if not text or text[-1] in ".?!" else f"{text}."
+
+
+def _kind(key: str, value: Scalar) -> str:
+    key = key.lower()
+    if isinstance(value, bool):
+        return "flag"
+    if isinstance(value, int | float):
+        return "count"
+    text = str(value)
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", text) and _is_date(text):
+        return "date"
+    if re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", text):
+        return "time"
+    if re.fullmatch(r"[A-Za-z]{1,3}-?\d{1,6}", text):
+        return "code"
+    if "phone" in key or (len(re.sub(r"\D", "", text)) >= 7 and not re.search(r"[a-z]", text)):
+        return "phone"
+    return "name" if key.split("_")[-1] == "name" or key in ("guest", "customer") else "text"
+
+
+def _is_date(text: str) -> bool:
+    try:
+        dt.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _scalar(found: Found) -> Scalar:
+    value = found.value
+    return None if isinstance(value, list | dict) else value
+
+
+def _first(text: str, words: Sequence[str]) -> int | None:
+    at = [m.start() for w in words if (m := re.search(rf"(?<![\w']){re.escape(w)}", text))]
+    return min(at) if at else None
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two names may be one, misspelt by ears: some word of each resembles the other's."""
+    pairs = [
+        SequenceMatcher(None, a, b).ratio()
+        for a in one.lower().split()
+        for b in other.lower().split()
+    ]
+    return max(pairs, default=0.0) >= 0.5
