@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -43,8 +43,8 @@ class CallPlan:
     condition: str = "clean"
     detector: str = "rms"
     hold_ms: tuple[int, int] = (0, 0)
-    policy: Policy = Policy()
-    versions: Mapping[str, str] | None = None
+    policy: Policy = field(default_factory=Policy)
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class Call:
             {
                 "termination_reason": end.reason,
                 "position": self._engine.position,
-                "counts": self._engine.counts().as_json(),
+                "counts": asdict(self._engine.counts()),
             },
         )
         self._recorder.close()
@@ -221,8 +221,8 @@ class Call:
             engine.spoken(Side.ASSISTANT),
         )
         for side, part in zip(Side, self._parts, strict=True):
-            consumed = counts.sides[side].played + counts.sides[side].discarded
-            for happening in self._places[side].note(engine.position, consumed):
+            gone = counts.of(side).played + counts.of(side).discarded
+            for happening in self._places[side].note(engine.position, gone):
                 self._emit_happening(side, happening)
             part.hear(start, np.array(heard[side]))
         self._recorder.tick_flush()
@@ -331,7 +331,7 @@ class Call:
             "first_speaker": plan.first_speaker,
             "scenario_id": plan.scenario_id,
             "condition": plan.condition,
-            "versions": dict(plan.versions or {}),
+            "versions": dict(plan.versions),
         }
 
     def _lateness(self) -> dict[str, Json]:

@@ -1,0 +1,213 @@
+"""The two ends of a call, built from options: who speaks, over what, told what.
+
+A local end is a server of its own with a voice behind it, reached over a real
+socket on the wall clock and over an in-memory pipe in virtual time; a remote end
+is the same session code over its endpoint. Nothing of one end is ever handed to
+the other: the instructions of its session are all a party is told.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from duplex.application.backend import LocalBackend
+from duplex.application.base import Backend
+from duplex.application.loading import load_application
+from duplex.application.model import Application
+from duplex.application.prompts import (
+    OPENING_COMMENTARY,
+    AgendaItem,
+    Brief,
+    Persona,
+    assistant_instructions,
+    caller_instructions,
+)
+from duplex.briefed import BriefBackend
+from duplex.clock import Clock
+from duplex.errors import InputError
+from duplex.local.server import LocalServer
+from duplex.local.speech import SpeechEngines
+from duplex.local.parties import voice_maker
+from duplex.options import RunOptions
+from duplex.participants.base import Participant
+from duplex.participants.live import LiveSession
+from duplex.participants.transport import Connect, websocket
+from duplex.participants.wav import WavParticipant
+from duplex.protocols.gpt_live_client import LiveConfig
+from duplex.scenario import Scenario
+from duplex.values import Side
+
+PLAYOUT_HOLD_MS = 120
+"""Fixed playout hold of a session that sends 100 ms deltas at real-time pace."""
+LOCAL_KEY = "local"
+"""Bearer token between a run and the servers it starts itself; any other is refused."""
+DEFAULT_ENDPOINT = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Both ends of one call with the playout hold of each, in ms."""
+
+    caller: Participant
+    assistant: Participant
+    hold_ms: tuple[int, int]
+
+
+class Ends:
+    """Opens what all calls of a run share, and builds each call's two ends."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+        self._stack = AsyncExitStack()
+        self._engines: SpeechEngines | None = None
+        self.application: Application = load_application(options.application)
+
+    async def open(self) -> None:
+        """Load the speech engines when a local end needs them."""
+        options = self._options
+        if "local" in (options.caller, options.assistant):
+            self._engines = await SpeechEngines.open(
+                ears_model=options.ears_model, mouth_model=options.mouth_model
+            )
+            self._stack.push_async_callback(self._engines.close)
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that must never be written anywhere."""
+        key = os.environ.get("OPENAI_API_KEY", "")
+        return (key,) if key else ()
+
+    async def pair(
+        self, scenario: Scenario, wav: Path | None, seed: int, stack: AsyncExitStack
+    ) -> Pair:
+        """Build both ends of one call; ``stack`` closes what they opened."""
+        first = self.first_speaker(scenario)
+        caller, caller_hold = await self._caller(scenario, wav, first, seed, stack)
+        assistant = await self._assistant(scenario, first, seed, stack)
+        return Pair(
+            caller=caller, assistant=assistant, hold_ms=(caller_hold, PLAYOUT_HOLD_MS)
+        )
+
+    def first_speaker(self, scenario: Scenario) -> str:
+        return self._options.first_speaker or scenario.duplex.first_speaker or "assistant"
+
+    # -- the two ends -------------------------------------------------------
+
+    async def _caller(
+        self, scenario: Scenario, wav: Path | None, first: str, seed: int, stack: AsyncExitStack
+    ) -> tuple[Participant, int]:
+        options = self._options
+        if wav is not None:
+            after = None if first == "caller" else 700
+            participant = WavParticipant(
+                side=Side.CALLER, path=wav, text=scenario.input.text, after_quiet_ms=after
+            )
+            return participant, 0
+        brief = _brief(scenario, first)
+        voice = options.simulator_voice or scenario.persona.voice
+        remote = options.caller == "gpt-live"
+        opening = f"Begin the call now. Say: {brief.opening}" if first == "caller" else None
+        session = LiveSession(
+            side=Side.CALLER,
+            connect=await self._connect(options.caller, "caller", seed, stack),
+            config=LiveConfig(
+                model=options.simulator_model if remote else options.model,
+                voice=voice,
+                instructions=caller_instructions(brief),
+            ),
+            provider=options.caller,
+            lock_step=not remote,
+            opening=opening if remote else None,
+            backend=BriefBackend(brief) if remote else None,
+        )
+        return session, PLAYOUT_HOLD_MS
+
+    async def _assistant(
+        self, scenario: Scenario, first: str, seed: int, stack: AsyncExitStack
+    ) -> Participant:
+        options = self._options
+        state = scenario.application.initial_state
+        context = scenario.input.context
+        extra = [context.summary] if context is not None else []
+        backend: Backend = LocalBackend(self.application, state, seed=seed)
+        opening = None
+        if first == "assistant":
+            opening = options.assistant_opening_prompt or OPENING_COMMENTARY
+        return LiveSession(
+            side=Side.ASSISTANT,
+            connect=await self._connect(options.assistant, "assistant", seed, stack),
+            config=LiveConfig(
+                model=options.model,
+                voice=options.voice,
+                instructions=assistant_instructions(self.application, state, extra),
+            ),
+            provider=options.assistant,
+            lock_step=options.assistant == "local",
+            opening=opening,
+            backend=backend,
+        )
+
+    async def _connect(self, kind: str, role: str, seed: int, stack: AsyncExitStack) -> Connect:
+        if kind != "local":
+            return websocket(_endpoint(self._options), _api_key(kind, role))
+        assert self._engines is not None, "a local end needs its speech engines"
+        server = LocalServer(
+            voice_maker(self._engines, seed=seed), role=role, api_key=LOCAL_KEY
+        )
+        if self._options.clock == "virtual":
+            stack.push_async_callback(server.close)
+            return server.connector()
+        await stack.enter_async_context(server)
+        return websocket(server.url, LOCAL_KEY)
+
+
+def _endpoint(options: RunOptions) -> str:
+    return options.endpoint or os.environ.get("OPENAI_BASE_URL") or DEFAULT_ENDPOINT
+
+
+def _api_key(kind: str, role: str) -> str:
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    if not key:
+        raise InputError(f"{role} {kind} needs a key in OPENAI_API_KEY, found none")
+    return key
+
+
+def _brief(scenario: Scenario, first: str) -> Brief:
+    """What the caller is told: never what is expected."""
+    persona = scenario.persona
+    context = scenario.input.context
+    return Brief(
+        goal=scenario.goal,
+        opening=scenario.input.text,
+        known_facts=dict(scenario.simulation.known_facts),
+        agenda=tuple(
+            AgendaItem(
+                id=item.id,
+                action=item.action,
+                commitment=item.commitment,
+                trigger_condition=item.trigger_condition,
+                completion_condition=item.completion_condition,
+                facts=item.facts,
+                response_hint=item.response_hint,
+                after=item.after,
+                required=item.required,
+            )
+            for item in scenario.simulation.agenda
+        ),
+        persona=Persona(
+            description=persona.description,
+            speech_instructions=persona.speech_instructions,
+            verbosity=persona.verbosity,
+            interrupt_tendency=persona.interrupt_tendency,
+            backchannel_tendency=persona.backchannel_tendency,
+            backchannels=tuple(persona.backchannels),
+        ),
+        context=context.summary if context is not None else "",
+        first_speaker=first,
+    )

@@ -1,0 +1,149 @@
+"""``duplex run``: hold the calls where a person can watch, then say what came out.
+
+It shows and formats; numbers, verdicts and the exit code are the results'. One
+Ctrl-C or SIGTERM ends calls cleanly and keeps what there is; a second Ctrl-C
+leaves at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from duplex.options import RunOptions
+from duplex.results import schema
+from duplex.results.run import exit_code, headline, rows
+from duplex.runner import Finished, Runner
+from duplex.screen import CallView, Screen, plain
+from duplex.values import Event
+
+COLUMNS = ("scenario", "status", "answered", "mean reply", "tools", "length", "why")
+INTERRUPTED = 130
+
+
+class _Stop:
+    """Set by the first signal; the second one ends the process."""
+
+    def __init__(self, console: Console) -> None:
+        self.asked = False
+        self._console = console
+
+    def __call__(self) -> bool:
+        return self.asked
+
+    def signalled(self, number: int, _: object) -> None:
+        if self.asked and number == signal.SIGINT:
+            os._exit(INTERRUPTED)
+        self.asked = True
+        self._console.print(Text("stopping: calls end and keep what there is"))
+
+
+class _Verbose:
+    """Prints every event of a call on one line, beside the usual view."""
+
+    def __init__(self, console: Console, view: CallView) -> None:
+        self._console = console
+        self._view = view
+        self.on_tick = view.on_tick
+
+    def on_event(self, event: Event) -> None:
+        self._view.on_event(event)
+        side = "" if event.side is None else f" {event.side.label}"
+        fields = plain(str(dict(event.fields)))
+        self._console.print(Text(f"{event.at:>9}{side} {event.type} {fields}"))
+
+
+class _VerboseScreen:
+    """A screen whose calls also print their events."""
+
+    def __init__(self, console: Console, screen: Screen) -> None:
+        self._console = console
+        self._screen = screen
+        self.finished = screen.finished
+
+    def opened(self, call_id: str, title: str, rate_hz: int, limit_ms: int) -> _Verbose:
+        view = self._screen.opened(call_id, title, rate_hz, limit_ms)
+        return _Verbose(self._console, view)
+
+
+def command(options: RunOptions, *, console: Console, as_json: bool, verbose: bool) -> int:
+    """Hold the run and print it; return the exit code. Raises DuplexError."""
+    stop = _Stop(console)
+    with _signals(stop):
+        finished = _held(options, console, stop, verbose)
+    if as_json:
+        print(schema.to_json(finished.run))
+    _report(console, finished)
+    if finished.stopped and not finished.run.results:
+        return INTERRUPTED
+    return exit_code(finished.run)
+
+
+def _held(options: RunOptions, console: Console, stop: _Stop, verbose: bool) -> Finished:
+    runner = Runner(options, stop=stop)
+    screen = Screen(console, len(runner.chosen))
+    runner.audience = _VerboseScreen(console, screen) if verbose else screen
+    with screen:
+        return asyncio.run(runner.run())
+
+
+@contextmanager
+def _signals(stop: _Stop) -> Iterator[None]:
+    before = {number: signal.signal(number, stop.signalled) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def _report(console: Console, finished: Finished) -> None:
+    """One sentence, a table, where the files are, and what to do next."""
+    run = finished.run
+    if not run.results:
+        console.print(Text("no call was finished"))
+        return
+    console.print(Text(plain(headline(run)), style="bold"))
+    table = Table(box=None, pad_edge=False)
+    for column in COLUMNS:
+        table.add_column(column, overflow="fold")
+    for row in rows(run):
+        table.add_row(*(Text(plain(cell)) for cell in row.cells()))
+    console.print(table)
+    speed = run.run.duplex.get("speed")
+    if isinstance(speed, dict) and speed.get("call") is not None:
+        console.print(
+            Text(f"speed: {speed['call']}× real time, {speed['with_start_up']}× with start-up")
+        )
+    console.print(Text(f"results: {finished.folder / 'results.json'}"))
+    listen = finished.folder / str(run.results[0].artifacts.conversation_audio)
+    console.print(Text(f"recording: {listen}"))
+    console.print(Text(f"next: {_next(finished, run)}"))
+
+
+def _next(finished: Finished, run: schema.Run) -> str:
+    """The next command to try, with paths that exist."""
+    first = run.results[0]
+    transcript = first.artifacts.conversation_transcript
+    if first.status != "passed" and transcript is not None:
+        return f"cat {_shown(finished.folder / transcript)}"
+    if run.run.duplex.get("clock") == "wall":
+        return f"duplex run --scenario {first.scenario_id} --clock virtual --seed 8"
+    return f"duplex run --scenario {first.scenario_id} --seed 8"
+
+
+def _shown(path: Path) -> str:
+    text = str(path)
+    return f"'{text}'" if any(char in text for char in " '\"$") else text
+

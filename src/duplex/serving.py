@@ -1,0 +1,79 @@
+"""``duplex local``: serve the local voice until stopped.
+
+The first line on stdout is the base URL as JSON, printed once the models are
+loaded, so a script can wait for it. Loopback unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from duplex.errors import InputError
+from duplex.local.faults import parse_fault
+from duplex.local.parties import ROLES, voice_maker
+from duplex.local.server import LocalServer
+from duplex.local.speech import SpeechEngines
+
+
+def command(
+    *,
+    host: str,
+    port: int,
+    role: str,
+    api_key_env: str | None,
+    faults: Sequence[str],
+    seed: int,
+    ears_model: Path | None,
+    mouth_model: Path | None,
+    console: Console,
+) -> None:
+    """Serve until SIGINT or SIGTERM. Raises DuplexError for what cannot be served."""
+    if role not in ROLES:
+        raise InputError(f'role "{role}" is none of: {", ".join(ROLES)}')
+    key = _key(api_key_env)
+    makers = [parse_fault(text) for text in faults]
+
+    async def serve() -> None:
+        stopped = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stopped.set)
+        engines = await SpeechEngines.open(ears_model=ears_model, mouth_model=mouth_model)
+        try:
+            server = LocalServer(
+                voice_maker(engines, seed=seed),
+                role=role,
+                api_key=key,
+                host=host,
+                port=port,
+                faults=makers,
+            )
+            async with server:
+                print(json.dumps({"url": server.url}), flush=True)
+                console.print(Text(f"serving the {role} voice, stop with Ctrl-C"))
+                await stopped.wait()
+        finally:
+            await engines.close()
+
+    try:
+        asyncio.run(serve())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"host {host} port {port}: cannot listen ({reason})") from None
+
+
+def _key(variable: str | None) -> str | None:
+    if variable is None:
+        return None
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise InputError(f"api-key-env {variable}: the variable is not set, wanted a key")
+    return key
