@@ -25,10 +25,10 @@ class Resampler:
 
     What comes out lags what went in, because the filter looks ahead and soxr
     works in blocks. Fed 20 ms at a time, :attr:`held` swings between a few and 40
-    ms of audio among 16, 24 and 48 kHz, 75 ms between 8 and 24 kHz, and up to 155
-    ms from 48 to 8 kHz. The samples stand where they belong, but they are handed
-    over that much later: a live user must count :attr:`held` as its own delay,
-    never as the peer's.
+    ms of audio among 16, 24 and 48 kHz, 75 ms between 8 and 24 kHz, 115 ms between
+    8 and 16 kHz and 170 ms between 8 and 48 kHz. The samples stand where they
+    belong, but they are handed over that much later: a live user must count
+    :attr:`held` as its own delay, never as the peer's.
 
     Raises:
         InputError: a rate is outside 1 000 to 384 000 Hz.
