@@ -14,8 +14,21 @@ from duplex.values import Json
 
 @pytest.mark.parametrize(
     "key",
-    "authorization Authorization api_key API-Key apiKey x-api-key token access_token"
-    " refreshToken client_secret password bearer Set-Cookie".split(),
+    [
+        "authorization",
+        "Authorization",
+        "api_key",
+        "API-Key",
+        "apiKey",
+        "x-api-key",
+        "token",
+        "access_token",
+        "refreshToken",
+        "client_secret",
+        "password",
+        "bearer",
+        "Set-Cookie",
+    ],
 )
 def test_members_with_secret_names_are_hidden(key: str) -> None:
     assert is_secret_key(key)

@@ -8,7 +8,7 @@ here knows a transport or reporting tick. Results and ``measure`` drive it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from duplex.metrics.contract import (
     contract_metrics,
 )
 from duplex.metrics.intervals import Runs, merge
+from duplex.metrics.labels import widened, with_actions
 from duplex.metrics.work import (
     CallEnded,
     CallStarted,
@@ -31,7 +32,7 @@ from duplex.metrics.work import (
     WorkEvent,
 )
 from duplex.recording import Recording
-from duplex.values import Event, Json, Side
+from duplex.values import Event, Json, Side, Utterance
 from duplex.wavfile import Pcm
 
 VOICED_RMS = 220
@@ -60,19 +61,19 @@ def voiced_runs(pcm: Pcm, rate_hz: int) -> Runs:
     return merge(spans)
 
 
-def voiced_ms(recording: Recording, side: Side) -> Runs:
-    """Voiced runs of what one side said, before conditions, in milliseconds."""
-    runs = voiced_runs(recording.source(side), recording.rate_hz)
-    return merge((recording.ms(start), recording.ms(end)) for start, end in runs)
-
-
 def timeline_of(recording: Recording, settings: Settings | None = None) -> LabelledTimeline:
     """The contract's view of a call."""
+    rate_hz = recording.rate_hz
+    caller = voiced_runs(recording.source(Side.CALLER), rate_hz)
+    assistant = voiced_runs(recording.source(Side.ASSISTANT), rate_hz)
+    asked = widened(recording.spoken_by(Side.CALLER), caller, rate_hz)
     return LabelledTimeline(
-        caller_turns=_labels(recording, Side.CALLER),
-        assistant_turns=_labels(recording, Side.ASSISTANT),
-        caller_other_voiced=voiced_ms(recording, Side.CALLER),
-        assistant_other_voiced=voiced_ms(recording, Side.ASSISTANT),
+        caller_turns=_labels(recording, with_actions(asked, caller, assistant)),
+        assistant_turns=_labels(
+            recording, widened(recording.spoken_by(Side.ASSISTANT), assistant, rate_hz)
+        ),
+        caller_other_voiced=_in_ms(recording, caller),
+        assistant_other_voiced=_in_ms(recording, assistant),
         work_events=work_events(recording),
         observation_end_ms=recording.duration_ms,
         settings=settings or Settings(),
@@ -111,14 +112,18 @@ def work_events(recording: Recording) -> tuple[WorkEvent, ...]:
     return tuple(_work(recording))
 
 
-def _labels(recording: Recording, side: Side) -> tuple[Label, ...]:
+def _in_ms(recording: Recording, runs: Runs) -> Runs:
+    return merge((recording.ms(start), recording.ms(end)) for start, end in runs)
+
+
+def _labels(recording: Recording, utterances: Sequence[Utterance]) -> tuple[Label, ...]:
     return tuple(
         Label(
             start_ms=recording.ms(item.span.start),
             end_ms=recording.ms(item.span.end),
             action=item.action.value if item.action is not None else "",
         )
-        for item in recording.spoken_by(side)
+        for item in utterances
     )
 
 
@@ -128,6 +133,9 @@ def _work(recording: Recording) -> Iterator[WorkEvent]:
     nobody = "" if has_runs else "(nobody)"
     owner_of = {call.call_id: call.delegation_id or nobody for call in recording.tool_calls}
     for event in recording.events:
+        if event.side is Side.CALLER:
+            # A caller's own backend is no work done for the caller.
+            continue
         t_ms = recording.ms(event.at)
         match event.type:
             case "delegation.created":

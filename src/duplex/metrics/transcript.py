@@ -67,6 +67,8 @@ def _speech_lines(recording: Recording) -> Iterator[tuple[int, str]]:
 
 def _work_lines(recording: Recording) -> Iterator[tuple[int, str]]:
     for delegation in recording.delegations:
+        if delegation.side is Side.CALLER:
+            continue
         at = recording.ms(delegation.created_at)
         yield delegation.created_at, f"DELEGATION {at}ms: target={one_line(delegation.target)}"
     for call in recording.tool_calls:

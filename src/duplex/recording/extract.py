@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from duplex.errors import InputError
@@ -31,8 +31,9 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delegation:
-    """Work the assistant handed over; ``closed_at`` and ``ok`` None while open."""
+    """Work a side handed over; ``closed_at`` and ``ok`` None while open."""
 
+    side: Side | None
     delegation_id: str
     target: str
     created_at: int
@@ -239,25 +240,23 @@ def _tool_call(call_id: str, start: Event, end: Event | None) -> ToolCall:
 
 
 def delegations(events: Iterable[Event]) -> tuple[Delegation, ...]:
-    """Delegations by creation, each id once."""
-    found: dict[str, Delegation] = {}
+    """Delegations of both sides by creation, each id of a side once."""
+    found: dict[tuple[Side | None, str], Delegation] = {}
     for event in events:
         identity = text(event.fields, "delegation_id")
         if identity is None:
             continue
-        if event.type == "delegation.created" and identity not in found:
-            target = text(event.fields, "target") or "client"
-            found[identity] = Delegation(delegation_id=identity, target=target, created_at=event.at)
-        elif event.type == "delegation.closed" and identity in found:
-            opened = found[identity]
-            if opened.closed_at is None:
-                found[identity] = Delegation(
-                    delegation_id=identity,
-                    target=opened.target,
-                    created_at=opened.created_at,
-                    closed_at=event.at,
-                    ok=flag(event.fields, "ok"),
-                )
+        key = (event.side, identity)
+        if event.type == "delegation.created" and key not in found:
+            found[key] = Delegation(
+                side=event.side,
+                delegation_id=identity,
+                target=text(event.fields, "target") or "client",
+                created_at=event.at,
+            )
+        elif event.type == "delegation.closed" and key in found and found[key].closed_at is None:
+            ok = flag(event.fields, "ok")
+            found[key] = replace(found[key], closed_at=event.at, ok=ok)
     return tuple(found.values())
 
 
