@@ -34,10 +34,12 @@ from duplex.values import Json
 class Turn:
     """What one caller line did to the call.
 
-    ``changed`` are slots that got a new value, ``cued`` whether an errand was
-    named, ``yes``/``no`` how a question was answered.
+    ``given`` are the slots spoken of, ``changed`` those that got a new value,
+    ``cued`` whether an errand was named, ``yes``/``no`` how a question was
+    answered.
     """
 
+    given: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
     cued: bool = False
     yes: bool = False
@@ -115,8 +117,10 @@ class Tracker:
             return Turn()
         no = says_no(text)
         yes = says_yes(text) and not is_farewell(text)
+        # A murmur is never a name or a reason, though it may be a yes.
+        asked = () if is_backchannel(text) and not (yes or no) else self.asked
         reading = read(
-            text, self._slots_in_play(), self.desk.calendar, asked=self.asked, known=self.values
+            text, self._slots_in_play(), self.desk.calendar, asked=asked, known=self.values
         )
         values = dict(reading.values)
         if not no:
@@ -135,7 +139,7 @@ class Tracker:
             self.asked = tuple(name for name in self.asked if name not in values)
         if values or yes or no:
             self.offers, self._confirming, self._leads_on = {}, False, False
-        return Turn(changed=changed, cued=cued, yes=yes, no=no)
+        return Turn(given=frozenset(values), changed=changed, cued=cued, yes=yes, no=no)
 
     def missing(self) -> tuple[str, ...]:
         """Return the slots the errand still needs, in the order to ask."""

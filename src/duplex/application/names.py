@@ -25,7 +25,7 @@ _WORDS = """
     party patio people perfect person phone please pm problem put quite ready really reservation
     reserve right said sat saturday say see seven she should so some someone something sorry sounds
     speaking spell still sunday sure table take thank thanks that that's the their them then there
-    these they they'd thing think this thursday time to today tomorrow tonight too tuesday two uh um
+    these they they'd thing think this thursday time to today tomorrow tonight too tuesday two uh uh-huh um
     under us very wait want was we we'd we'll we're wednesday week well were what what's when where
     which who window with works would wrong yeah yep yes yet you your yours
 """
@@ -65,7 +65,7 @@ def find_names(text: str, *, asked: bool = False) -> Iterator[Found]:
         for match in re.finditer(rf"(?i)\b{cue},? {_RUN}", text):
             if found := _name(match, text, any_case=asked and cue == "under"):
                 yield found
-    for match in re.finditer(rf"{_RUN} speaking\b", text):
+    for match in re.finditer(rf"{_RUN} (?:speaking|is (?:the|my) name)\b", text):
         if found := _name(match, text, any_case=False):
             yield found
     if asked:

@@ -276,7 +276,7 @@ application = Application(
     errands=(
         Errand(
             name="book",
-            cues=("book", "reserve", "table", "reservation for", "make a reservation"),
+            cues=("book", "booking", "reserve", "make a reservation", "a reservation for"),
             needs=("date", "guest_name", "party_size", "time"),
             may=("seating",),
         ),

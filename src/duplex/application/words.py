@@ -179,9 +179,10 @@ def says_no(text: str) -> bool:
 
 _ASKING = re.compile(
     r"\b(?:what|which|when|who|whose|how many|how much|how long|where|could i|may i|"
-    r"can i (?:get|have|take|ask|know)|can you|could you|would you|will you|do you|did you|shall i|should i|"
-    r"is that|is there|are there|is it|are you|let me (?:have|know)|tell me|give me|i need|"
-    r"i'll need|i just need|i still need|please (?:tell|give|say))\b"
+    r"can i (?:get|have|take|ask|know)|can you|could you|would you|will you|do you|did you|"
+    r"shall i|should i|i(?:'ll| will)? (?:just |still |also )*need|"
+    r"is that|is there|are there|is it|are you|let me (?:have|know)|tell me|"
+    r"give me|please (?:tell|give|say))\b"
 )
 
 
@@ -200,7 +201,8 @@ def questions(text: str) -> list[str]:
 
 _HOLD = re.compile(
     r"\b(?:one (?:moment|second|minute)|just a (?:moment|second|minute|sec)|"
-    r"let me (?:check|see|look|take a look|find|confirm|update|put|pull|do that|go ahead|just)|bear with me|hold on|hang on|"
+    r"let me (?:check|see|look|take a look|find|confirm|update|put|pull|do that|go ahead|just)|"
+    r"bear with me|hold on|hang on|"
     r"i'll (?:check|look|see|take a look)|give me a (?:moment|second|minute)|a moment please|"
     r"still (?:checking|looking)|checking (?:that|now|on))\b"
 )

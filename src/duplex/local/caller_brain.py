@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from duplex.application.prompts import AgendaItem, Brief, Scalar, brief_from
-from duplex.application.words import is_farewell, questions, says_yes
+from duplex.application.words import is_farewell, says_yes
 from duplex.local.chance import Chance
 from duplex.local.facts import FIRST, SECOND, Fact, facts_of, split_key, together
 from duplex.local.meaning import Meaning, trigger_kind, trigger_score, understand
@@ -66,7 +66,7 @@ class CallerBrain:
         self._finishing = ""
         self._finished = False
         self._holding = False
-        self._deaf_until_said = False
+        self._deaf_once = False
         self._tries = {"prompt": 0, "pardon": 0, "correct": 0}
 
     @classmethod
@@ -84,11 +84,10 @@ class CallerBrain:
         self._overlap.ended()
         if self._finishing or self._finished:
             return ()
-        if self._deaf_until_said:
+        if self._deaf_once:
             # These are the words this side cut into.
-            self._deaf_until_said = False
-            if not questions(heard.text):
-                return ()
+            self._deaf_once = False
+            return ()
         meaning = understand(heard.text, self._active())
         if not meaning.nothing:
             self._tries["prompt"] = 0
@@ -106,7 +105,6 @@ class CallerBrain:
         sent = next((s for s in self._outstanding if s.text == said.text), None)
         if sent is not None:
             self._outstanding.remove(sent)
-        self._deaf_until_said = False
         if not said.complete:
             if self._finishing and said.action is not Action.STOP:
                 return ()
@@ -132,6 +130,8 @@ class CallerBrain:
             return self._open() if quiet_ms >= OPEN_QUIET_MS else ()
         if self._outstanding:
             return ()
+        if quiet_ms >= 2_000:
+            self._deaf_once = False
         if self._finishing:
             return self._leave(self._finishing)
         if self._unsaid is not None and quiet_ms >= 1_000:
@@ -154,7 +154,7 @@ class CallerBrain:
         self._outstanding.append(say)
         self._said_items |= set(say.items)
         if say.action is Action.INTERRUPT:
-            self._deaf_until_said = True
+            self._deaf_once = True
             self._last = say.text
         return (say,)
 
@@ -178,7 +178,14 @@ class CallerBrain:
             return self._say(self._brief.opening)
         if meaning.more:
             return self._carry_on("refused")
-        return self._pardon() if meaning.question else ()
+        if not meaning.question:
+            return ()
+        # Not understood twice: offer what is still to be said.
+        due = [item for item in self._ready() if trigger_kind(item.trigger_condition) == "asks"]
+        if self._tries["pardon"] % 2 and due:
+            self._tries["pardon"] += 1
+            return self._give(due[:1], ())
+        return self._pardon()
 
     def _open(self) -> Sequence[Act]:
         self._opened = True
@@ -195,6 +202,8 @@ class CallerBrain:
             (trigger_score(item, meaning, wrong), -index, item)
             for index, item in enumerate(self._ready())
         ]
+        if len(self._answers_to(meaning.asks)) > 1:
+            return ()
         best = max(scored, default=(0, 0, None), key=lambda entry: entry[:2])
         item = best[2]
         if item is None or best[0] < 2:
@@ -206,7 +215,7 @@ class CallerBrain:
         return self._give([item], [key for key in meaning.asks if key not in item.facts])
 
     def _on_done(self, meaning: Meaning) -> Sequence[Act]:
-        wrong = self._wrong(meaning)
+        wrong = self._wrong(meaning, final=True)
         if wrong:
             self._tries["correct"] += 1
             if self._tries["correct"] >= PATIENCE:
@@ -250,15 +259,24 @@ class CallerBrain:
     def _on_asked(self, meaning: Meaning) -> Sequence[Act]:
         if not meaning.asks:
             return ()
-        items = [
-            item
-            for item in self._ready()
-            if set(item.facts) & set(meaning.asks)
-            and item.action in ("answer", "correct")
-            and trigger_kind(item.trigger_condition) in ("asks", "")
-        ]
+        items = self._answers_to(meaning.asks)
         covered = {key for item in items for key in item.facts}
         return self._give(items, [key for key in meaning.asks if key not in covered])
+
+    def _answers_to(self, asks: Sequence[str]) -> list[AgendaItem]:
+        """Return items that answer these questions; one may follow another in the same breath."""
+        items: list[AgendaItem] = []
+        for item in self._brief.agenda:
+            before = self._done | self._said_items | {chosen.id for chosen in items}
+            if (
+                item.id not in before
+                and set(item.after) <= before
+                and set(item.facts) & set(asks)
+                and item.action in ("answer", "correct")
+                and trigger_kind(item.trigger_condition) in ("asks", "")
+            ):
+                items.append(item)
+        return items
 
     def _give(self, items: Sequence[AgendaItem], keys: Sequence[str]) -> Sequence[Act]:
         """Say items in their own words and further facts in ours."""
@@ -284,7 +302,10 @@ class CallerBrain:
         return item.commitment
 
     def _correct(self, meaning: Meaning, wrong: Sequence[str]) -> Sequence[Act]:
-        active = {fact.key: fact for fact in self._active()}
+        for item in self._ready():
+            if item.action == "correct" and set(item.facts) & set(wrong) and item.response_hint:
+                return self._give([item], ())
+        active = {fact.key: fact for fact in self._active(final=True)}
         parts = [active[key].corrected(meaning.values[key][-1]) for key in wrong]
         text = f"Sorry, no, it should be {' and '.join(parts)}."
         return self._say(text, action=Action.CORRECT)
@@ -364,7 +385,7 @@ class CallerBrain:
             if item.id not in self._said_items and item.action != "backchannel"
         ]
 
-    def _active(self) -> list[Fact]:
+    def _active(self, *, final: bool = False) -> list[Fact]:
         """Return each fact as the caller holds it now.
 
         Until the item that changes a fact has been said, the value the caller
@@ -379,16 +400,20 @@ class CallerBrain:
             first = next(
                 (self._facts[f"{p}_{key}"] for p in FIRST if f"{p}_{key}" in self._facts), None
             )
-            if first is not None and key not in changed:
+            if first is not None and key not in changed and not final:
                 fact = Fact(key=key, value=first.value, kind=fact.kind)
             active.append(fact)
         return active
 
-    def _wrong(self, meaning: Meaning) -> list[str]:
-        """Return the facts that were spoken of with another value than the caller's own."""
+    def _wrong(self, meaning: Meaning, *, final: bool = False) -> list[str]:
+        """Return the facts spoken of with another value than the caller's own.
+
+        ``final``: compare with what the caller means to end with, even if the item
+        that says so has not been said yet.
+        """
         return [
             fact.key
-            for fact in self._active()
+            for fact in self._active(final=final)
             if (heard := meaning.values.get(fact.key))
             and not any(fact.same(value) for value in heard)
         ]

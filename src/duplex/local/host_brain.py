@@ -179,6 +179,9 @@ class HostBrain:
         """The caller spoke after a result without changing anything."""
         if turn.no and questions(self._result):
             return self._say("No problem. What other day or time would suit you?")
+        if turn.no and turn.given:
+            # What was written down may differ from what was understood here.
+            return self._delegate()
         if turn.no:
             return self._say("I'm sorry about that. What should I change?")
         if questions(text) and self._result:
@@ -206,7 +209,7 @@ class HostBrain:
         lead = self._pick("thanks", _THANKS)
         if again and not turn.changed:
             lead = self._pick("pardon", _PARDON)
-        return self._say(f"{lead} {words}")
+        return self._say(f"{lead} {words}", again=words)
 
     def _pardon(self) -> Sequence[Act]:
         if self._outstanding or self._waiting:
@@ -219,14 +222,14 @@ class HostBrain:
         self._closed = True
         return self._say(words)
 
-    def _say(self, text: str, *, noted: bool = True) -> Sequence[Act]:
-        """Say ``text`` unless it is on its way already; ``noted`` words can be repeated."""
+    def _say(self, text: str, *, noted: bool = True, again: str = "") -> Sequence[Act]:
+        """Say ``text`` unless it is on its way; if ``noted``, it or ``again`` can be repeated."""
         text = text.strip()
         if not text or text in self._outstanding:
             return ()
         self._outstanding.append(text)
         if noted:
-            self._last = text
+            self._last = again or text
         self._tracker.assistant(text)
         return (Say(text=text, pause_ms=self._chance.pause_ms()),)
 

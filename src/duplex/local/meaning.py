@@ -24,7 +24,8 @@ from duplex.local.facts import Fact
 
 _REFUSED = re.compile(
     r"\b(?:not available|unavailable|isn't available|aren't available|"
-    r"not (?:possible|allowed|able)|no (?:table|tables|availability|opening|openings|slot|slots|appointments?|room|space|copies)|"
+    r"not (?:possible|allowed|able)|"
+    r"no (?:tables?|availability|openings?|slots?|appointments?|room|space|copies)|"
     r"fully booked|booked up|sold out|(?:already|all) taken|can't|cannot|can not|couldn't|unable|"
     r"not (?:in|under) your name|not authori[sz]ed|isn't yours|not yours|afraid|unfortunately|"
     r"won't be able|do not have|don't have|refus\w+|declin\w+|reject\w*|denied|unsuccessful|"
@@ -95,13 +96,20 @@ def understand(text: str, facts: Iterable[Fact]) -> Meaning:
         refused=refused,
         done=not refused and any(_is_done(s) for s in sentences(text)),
         available=not refused and bool(_AVAILABLE.search(low)),
-        confirm=any(_CONFIRM.search(bare(q)) for q in asking),
+        confirm=any(_wants_yes(q) for q in asking),
         greets=bool(_GREETS.search(low)),
         more=bool(_MORE.search(low)),
         question=bool(asking),
         asks=_asked(asking, facts),
         values={key: found for key, found in values.items() if found},
     )
+
+
+def _wants_yes(question: str) -> bool:
+    low = bare(question)
+    match = _CONFIRM.search(low)
+    opens = r"\b(?:what|which|when|who|whose|how|where)\b"
+    return match is not None and not re.search(opens, low[: match.start()])
 
 
 def _is_done(sentence: str) -> bool:
@@ -123,7 +131,7 @@ def _asked(asking: Sequence[str], facts: Sequence[Fact]) -> tuple[str, ...]:
             found = fact.asked_at(question)
             if found is not None:
                 (sure if found[1] else doubtful).append((place * 1000 + found[0], fact.key))
-    chosen = sure or ([] if any(_CONFIRM.search(bare(q)) for q in asking) else doubtful)
+    chosen = sure or ([] if any(_wants_yes(q) for q in asking) else doubtful)
     return tuple(dict.fromkeys(key for _, key in sorted(chosen)))
 
 
