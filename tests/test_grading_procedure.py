@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
 from booking_call import BOOKED, SLOT, Log, booking, booking_call
@@ -12,7 +14,7 @@ from duplex.scenario import Procedure
 from duplex.values import Json, Side
 
 
-def graded(steps: list[dict[str, object]], log: Log) -> ProcedureGrade:
+def graded(steps: Sequence[Mapping[str, object]], log: Log) -> ProcedureGrade:
     procedure = Procedure.model_validate({"id": "p", "steps": steps})
     return grade_procedure(procedure, Evidence.from_events(log.events()))
 
