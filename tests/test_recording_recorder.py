@@ -99,6 +99,15 @@ def test_disk_is_touched_once_a_second_of_audio(tmp_path: Path) -> None:
     assert read_wav(source).frames == 120 * TICK
 
 
+@pytest.mark.parametrize("kind", ["call.started", "fault"])
+def test_a_call_killed_before_its_first_second_is_known(tmp_path: Path, kind: str) -> None:
+    recorder = CallRecorder(tmp_path, "call", rate_hz=RATE)
+    recorder.event(event(0, kind, rate_hz=8000))
+    assert [line["type"] for line in lines(recorder)] == [kind]
+    recorder.close()
+    assert len(lines(recorder)) == 1
+
+
 def test_a_call_is_never_written_over_another(tmp_path: Path) -> None:
     CallRecorder(tmp_path, "call", rate_hz=RATE).close()
     with pytest.raises(InputError, match="exists already"):

@@ -213,12 +213,15 @@ def _parse(line: bytes, where: str) -> _Line:
         return _Line.model_validate_json(line)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False)[0]
-        path = _json_path(problem["loc"])
-        at = f" {path}" if path else ""
-        message = problem["msg"].rstrip(".")
-        message = message[:1].lower() + message[1:]
-        got = "" if problem["type"] in ("json_invalid", "missing") else _got(problem["input"])
-        raise InputError(f"{where}:{at} {message}{got}") from None
+    path = _json_path(problem["loc"])
+    message = problem["msg"].rstrip(".").removeprefix("Value error, ")
+    message = message.replace("Invalid JSON: ", "is no JSON: ").replace(
+        "at line 1 column", "at column"
+    )
+    shown = problem["type"] not in ("json_invalid", "missing", "value_error")
+    got = _got(problem["input"]) if shown else ""
+    at = f" {path}" if path else ""
+    raise InputError(f"{where}:{at} {message[:1].lower()}{message[1:]}{got}")
 
 
 def _got(value: object) -> str:

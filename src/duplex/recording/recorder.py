@@ -21,6 +21,8 @@ CONVERSATION = "conversation.wav"
 CALLER_SOURCE = "caller_source.wav"
 ASSISTANT_SOURCE = "assistant_source.wav"
 AUDIO_FILES = (CONVERSATION, CALLER_SOURCE, ASSISTANT_SOURCE)
+_AT_ONCE = ("call.started", "fault")
+"""Events that are worth a write of their own: no second of audio may follow them."""
 _ENVELOPE = ("seq", "at", "received_at", "side", "type")
 
 
@@ -97,6 +99,8 @@ class CallRecorder:
             if key not in _ENVELOPE:
                 record[key] = value
         self._lines.append(json.dumps(record, allow_nan=False))
+        if event.type in _AT_ONCE:
+            self._flush_lines()
 
     def tick_flush(self, now: int | None = None) -> None:
         """Flush if a second of audio has gone by; ``now`` is a position in samples."""
@@ -110,10 +114,10 @@ class CallRecorder:
         try:
             for wav in self._wavs:
                 wav.flush()
-            self._lines.flush()
         except WriteFailed:
             self._failed = True
             raise
+        self._flush_lines()
 
     def close(self) -> None:
         """Flush and close; after a failed write close only. May be called twice."""
@@ -128,6 +132,13 @@ class CallRecorder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _flush_lines(self) -> None:
+        try:
+            self._lines.flush()
+        except WriteFailed:
+            self._failed = True
+            raise
 
     def _abandon(self) -> None:
         for wav in self._wavs:
