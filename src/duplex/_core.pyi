@@ -1,4 +1,4 @@
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,10 @@ IDLE_KIND: int
 DISCARD_KIND: int
 __test__: dict[str, str]
 
+class _Decides(Protocol):
+    def is_speech(self, buf: bytes, sample_rate: int) -> bool: ...
+
+def webrtc_agrees(path: str, peer: _Decides) -> bool: ...
 def native_webrtc() -> bool: ...
 @final
 class Engine:

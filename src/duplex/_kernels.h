@@ -100,8 +100,8 @@ static inline void duplex_decimate(const int16_t *x, const int16_t *h, int taps,
 
 /* ---- the C voice detector of the installed webrtcvad extension ----
  *
- * Written once by vad_open (under the GIL, before any handle exists), read by
- * everyone, never reset. Two forms of Create are in the wild: one fills a handle
+ * Written by vad_open (under the GIL, and only when all of it was found), read
+ * by everyone, never reset. Two forms of Create are in the wild: one fills a handle
  * through a pointer and returns a status, the other returns the handle.
  */
 typedef struct {
@@ -126,17 +126,18 @@ static int vad_open(const char *path)
 
 static int vad_open(const char *path)
 {
+    duplex_vad_api found = {0};
     void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (lib == NULL)
         return -1;
-    *(void **)&duplex_vad.create = dlsym(lib, "WebRtcVad_Create");
-    *(void **)&duplex_vad.init = dlsym(lib, "WebRtcVad_Init");
-    *(void **)&duplex_vad.set_mode = dlsym(lib, "WebRtcVad_set_mode");
-    *(void **)&duplex_vad.process = dlsym(lib, "WebRtcVad_Process");
-    *(void **)&duplex_vad.release = dlsym(lib, "WebRtcVad_Free");
-    if (!duplex_vad.create || !duplex_vad.init || !duplex_vad.set_mode || !duplex_vad.process ||
-        !duplex_vad.release)
+    *(void **)&found.create = dlsym(lib, "WebRtcVad_Create");
+    *(void **)&found.init = dlsym(lib, "WebRtcVad_Init");
+    *(void **)&found.set_mode = dlsym(lib, "WebRtcVad_set_mode");
+    *(void **)&found.process = dlsym(lib, "WebRtcVad_Process");
+    *(void **)&found.release = dlsym(lib, "WebRtcVad_Free");
+    if (!found.create || !found.init || !found.set_mode || !found.process || !found.release)
         return -1;
+    duplex_vad = found;
     return 0;
 }
 #endif

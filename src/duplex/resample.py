@@ -26,7 +26,7 @@ class Resampler:
     What comes out lags what went in, because the filter looks ahead and soxr
     works in blocks. Fed 20 ms at a time, :attr:`held` swings between a few and 40
     ms of audio among 16, 24 and 48 kHz, 75 ms between 8 and 24 kHz, 115 ms between
-    8 and 16 kHz and 170 ms between 8 and 48 kHz. The samples stand where they
+    8 and 16 kHz and 175 ms between 8 and 48 kHz. The samples stand where they
     belong, but they are handed over that much later: a live user must count
     :attr:`held` as its own delay, never as the peer's.
 

@@ -1,0 +1,192 @@
+"""The webrtc detector: its filter, its C function against the Python call, its failures."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+import webrtcvad
+from scipy import signal
+from webrtcvad import _webrtcvad
+
+import mutants
+from duplex import _core, detect
+from duplex.detect import segments
+from duplex.engine import Pcm
+from duplex.values import Span
+from reference import filter_table
+
+TABLES_HZ = (16_000, 24_000, 48_000)
+
+
+def speechlike(rate_hz: int, seconds: float, seed: int = 3) -> Pcm:
+    """Bursts of a buzzing voice in faint noise."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(round(rate_hz * seconds)) / rate_hz
+    buzz = sum(np.sin(2 * np.pi * 130 * k * t) / k for k in range(1, 20))
+    loud = np.sin(2 * np.pi * 1.3 * t) > 0.1
+    return np.array(np.rint(5000 * buzz * loud + rng.normal(0, 20, len(t))), np.int16)
+
+
+@pytest.mark.parametrize("rate_hz", TABLES_HZ)
+def test_the_filter_is_what_its_comment_says(rate_hz: int) -> None:
+    taps = filter_table(rate_hz)
+    half = len(taps) // 2
+    assert taps == taps[::-1]
+    assert sum(taps) == 32_768
+    assert half % (rate_hz // 8000) == 0
+    assert half / rate_hz <= 0.002
+    # The largest sum an int32 must hold, with the rounding half added.
+    assert sum(abs(tap) for tap in taps) * 32_768 + (1 << 14) < 2**31
+    freqs, response = signal.freqz(np.array(taps) / 32_768, worN=1 << 14, fs=rate_hz)
+    level_db = 20 * np.log10(np.abs(response) + 1e-12)
+    assert level_db[freqs >= 4600].max() <= -60
+    assert np.abs(level_db[freqs <= 3400]).max() <= 0.11
+
+
+def python_decisions(pcm: Pcm, rate_hz: int) -> list[bool]:
+    """The same detector input, made with numpy, through the Python call."""
+    frame = rate_hz // 100
+    narrow = pcm
+    if rate_hz != 8000:
+        taps = np.array(filter_table(rate_hz), np.int64)
+        filtered = (np.convolve(pcm.astype(np.int64), taps, "same") + (1 << 14)) >> 15
+        narrow = np.clip(filtered, -32768, 32767).astype(np.int16)[:: rate_hz // 8000]
+    vad = webrtcvad.Vad(2)
+    return [
+        vad.is_speech(narrow[80 * k : 80 * k + 80].tobytes(), 8000)
+        for k in range(len(pcm) // frame)
+    ]
+
+
+def joined(decisions: list[bool], frame: int) -> list[Span]:
+    edges = np.flatnonzero(np.diff(np.array([False, *decisions, False], np.int8))) * frame
+    return [
+        Span(start=int(start), end=int(end))
+        for start, end in zip(edges[::2], edges[1::2], strict=True)
+    ]
+
+
+@pytest.mark.parametrize("rate_hz", [8_000, *TABLES_HZ])
+def test_segments_are_the_python_calls_decisions(rate_hz: int) -> None:
+    pcm = speechlike(rate_hz, 6.0)
+    expected = joined(python_decisions(pcm, rate_hz), rate_hz // 100)
+    assert len(expected) >= 4
+    assert segments(pcm, rate_hz, "webrtc") == expected
+
+
+def through_python(pcm: Pcm) -> list[tuple[int, int, int, int]]:
+    engine = _core.Engine(24_000, len(pcm), "webrtc", (0, 0), len(pcm), False)
+    engine.feed(0, pcm)
+    engine.advance(1)
+    engine.finish()
+    return engine.drain()
+
+
+def test_without_the_c_function_the_python_call_gives_the_same() -> None:
+    pcm = speechlike(24_000, 3.0)
+    spans = [
+        Span(start=start, end=end)
+        for kind, _, start, end in through_python(pcm)
+        if kind == _core.SEGMENT_KIND
+    ]
+    assert spans == segments(pcm, 24_000, "webrtc")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the wheel exports it on Linux")
+def test_the_c_function_is_found_here() -> None:
+    assert detect.webrtc_backend() == "native"
+
+
+def test_a_detector_that_fails_is_an_error_and_never_silence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Broken:
+        def __init__(self, mode: int) -> None:
+            self.left = 3
+
+        def is_speech(self, buf: bytes, rate: int) -> bool:
+            self.left -= 1
+            if self.left < 0:
+                raise RuntimeError("no frame")
+            return False
+
+    monkeypatch.setattr(webrtcvad, "Vad", Broken)
+    engine = _core.Engine(24_000, 480, "webrtc", (0, 0), 24_000, False)
+    engine.advance(1)
+    with pytest.raises(RuntimeError, match="refused the frame at sample 720"):
+        engine.advance(2)
+    with pytest.raises(RuntimeError, match="finished"):
+        engine.advance(1)
+
+
+class Contrary:
+    """Says the opposite of the Python call."""
+
+    def __init__(self) -> None:
+        self.vad = webrtcvad.Vad(2)
+
+    def is_speech(self, buf: bytes, sample_rate: int) -> bool:
+        return not self.vad.is_speech(buf, sample_rate)
+
+
+def test_a_c_function_that_disagrees_with_the_python_call_is_not_used() -> None:
+    path = _webrtcvad.__file__
+    assert not _core.webrtc_agrees(path, Contrary())
+    assert _core.webrtc_agrees(path, webrtcvad.Vad(2)) == _core.native_webrtc()
+
+
+def test_an_extension_that_exports_nothing_means_the_python_call() -> None:
+    assert not _core.webrtc_agrees(_core.__file__, webrtcvad.Vad(2))
+    assert not _core.webrtc_agrees("/nowhere.so", webrtcvad.Vad(2))
+
+
+HANDLE_RETURNED = r"""
+#include <dlfcn.h>
+#include <stddef.h>
+static void *find(const char *name) { return dlsym(dlopen(REAL, RTLD_NOW), name); }
+void *WebRtcVad_Create(void)
+{
+    void *handle = NULL;
+    ((int (*)(void **))find("WebRtcVad_Create"))(&handle);
+    return handle;
+}
+int WebRtcVad_Init(void *h) { return ((int (*)(void *))find("WebRtcVad_Init"))(h); }
+int WebRtcVad_set_mode(void *h, int m)
+{
+    return ((int (*)(void *, int))find("WebRtcVad_set_mode"))(h, m);
+}
+int WebRtcVad_Process(void *h, int rate, const short *pcm, size_t n)
+{
+    int (*process)(void *, int, const short *, size_t) = find("WebRtcVad_Process");
+    return process(h, rate, pcm, n);
+}
+void WebRtcVad_Free(void *h) { ((int (*)(void *))find("WebRtcVad_Free"))(h); }
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs the exported functions")
+def test_a_create_that_returns_its_handle_is_understood(tmp_path: Path) -> None:
+    source, library = tmp_path / "shim.c", tmp_path / "shim.so"
+    real = _webrtcvad.__file__
+    source.write_text(HANDLE_RETURNED.replace("REAL", f'"{real}"'))
+    compiler = sysconfig.get_config_var("CC").split()
+    subprocess.run([*compiler, "-shared", "-fPIC", source, "-o", library, "-ldl"], check=True)
+    # A core of its own, so no other test ever runs through the shim.
+    core = mutants.load()
+    try:
+        assert core.webrtc_agrees(str(library), webrtcvad.Vad(2))
+    finally:
+        assert core.webrtc_agrees(real, webrtcvad.Vad(2))
+
+
+@pytest.mark.parametrize("rate_hz", [8_000, *TABLES_HZ])
+def test_an_onset_is_dated_at_the_frame_it_falls_in(rate_hz: int) -> None:
+    pcm = np.zeros(rate_hz, np.int16)
+    pcm[rate_hz // 2 :] = speechlike(rate_hz, 1.0)[rate_hz // 4 : 3 * rate_hz // 4]
+    found = segments(pcm, rate_hz, "webrtc")
+    assert found[0].start == rate_hz // 2
