@@ -40,7 +40,13 @@ _TYPES = {dict: "an object", list: "a list", type(None): "null"}
 
 def complaints(error: ValidationError, name: str) -> list[str]:
     """Return one line for each thing wrong, in the order of the file."""
-    return list(dict.fromkeys(f"{name}: {_complaint(one)}" for one in error.errors()))
+    told = (f"{name}: {_complaint(one)}" for one in error.errors() if not _is_echo(one))
+    return list(dict.fromkeys(told))
+
+
+def _is_echo(one: ErrorDetails) -> bool:
+    """Whether a list is called too short only because an entry in it is wrong."""
+    return one["type"] == "too_short" and bool(one["input"])
 
 
 def _complaint(one: ErrorDetails) -> str:
@@ -66,7 +72,12 @@ def _complaint(one: ErrorDetails) -> str:
 
 
 def _filled(wanted: str, one: ErrorDetails) -> str:
-    return wanted.format(**one.get("ctx", {}))
+    ctx = one.get("ctx", {})
+    return wanted.format(**{name: _plain(value) for name, value in ctx.items()})
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _options(one: ErrorDetails) -> str:
@@ -74,7 +85,8 @@ def _options(one: ErrorDetails) -> str:
     listed = str(one.get("ctx", {}).get("expected", "another value")).replace("'", '"')
     got = one["input"]
     known = [word.strip('" ') for word in listed.replace(" or ", ",").split(",")]
-    close = difflib.get_close_matches(got, known, n=1) if isinstance(got, str) else []
+    choice = isinstance(got, str) and len(known) > 1
+    close = difflib.get_close_matches(str(got), known, n=1) if choice else []
     return f"{listed} (did you mean {quoted(close[0])}?)" if close else listed
 
 
