@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from duplex.clock import Clock
+from duplex.clock import Clock, holding
 from duplex.local.faults import Line, MakeFault, Send
 from duplex.local.seams import Voice
 from duplex.local.speaking import Speaking
@@ -95,7 +95,8 @@ class LocalSession:
         except TransportClosed:
             pass
         finally:
-            await self._end()
+            with holding(self._clock):
+                await self._end()
 
     async def _end(self) -> None:
         tasks = [*self._tasks, *([self._patience] if self._patience else [])]

@@ -28,6 +28,8 @@ TEXT_MS = 200
 USAGE_MS = 60_000
 LEAD_MS = 60
 """How far a client may run ahead before its audio waits; absorbs network jitter."""
+CHUNK_MS = 200
+"""The longest chunk a client is taken to send in step with real time."""
 QUEUE_MS = 60_000
 """Input that may wait; more is refused."""
 DRAIN_MS = 8_000
@@ -55,7 +57,7 @@ class Speaking:
         self._input: HeldQueue[Pcm | None] = HeldQueue(clock, QUEUE_MS)
         self._queued = 0
         self._consumed = 0
-        self._anchor: int | None = None
+        self._anchor = clock.position
         self._deadline: int | None = None
         self._block = np.zeros(0, np.int16)
         self._delta = np.zeros(0, np.int16)
@@ -71,6 +73,10 @@ class Speaking:
         """Queue input at the session's rate; False when too much waits already."""
         if self._queued + len(pcm) > QUEUE_MS * self._rate // 1000:
             return False
+        if not self._queued and not self._consumed:
+            # Media time begins where the first chunk began: it was spoken before it came.
+            chunk = min(len(pcm), CHUNK_MS * self._rate // 1000)
+            self._anchor = self._clock.position - self._ticks(chunk)
         self._queued += len(pcm)
         return self._input.put(pcm)
 
@@ -116,8 +122,6 @@ class Speaking:
 
     async def _due(self, samples: int) -> None:
         """Wait until ``samples`` more may be consumed at real time."""
-        if self._anchor is None:
-            self._anchor = self._clock.position - self._ticks(samples)
         if self._deadline is not None and self._clock.virtual:
             return  # the loop is past its last tick: media time stands still
         lead = self._ticks(LEAD_MS * self._rate // 1000)

@@ -120,7 +120,8 @@ class Broken:
 def read_object(message: str | bytes) -> dict[str, Json] | Broken:
     """Read one text or binary message as a JSON object; never raises."""
     try:
-        value: Json = json.loads(message, parse_constant=_refuse_constant)
+        text = message.decode("utf-8") if isinstance(message, bytes) else message
+        value: Json = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         kind = "binary message" if isinstance(message, bytes) else "message"
         return Broken(reason=f"{kind} of {len(message)} is not json: {str(error)[:80]}")
@@ -131,6 +132,9 @@ def read_object(message: str | bytes) -> dict[str, Json] | Broken:
 
 def _refuse_constant(name: str) -> Json:
     raise ValueError(f"{name} is not json")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def read_base64(value: Json) -> bytes | Broken:
