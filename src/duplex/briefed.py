@@ -26,8 +26,7 @@ class BriefBackend:
         self, delegation_id: str, conversation: Sequence[Line], clock: Clock, tell: Tell
     ) -> Sequence[str]:
         facts = "; ".join(
-            f"{name.replace('_', ' ')}: {value}"
-            for name, value in self._brief.known_facts.items()
+            f"{name.replace('_', ' ')}: {value}" for name, value in self._brief.known_facts.items()
         )
         known = f" What you know: {facts}." if facts else ""
         return [f"You have no tools. Answer from what you want: {self._brief.goal}{known}"]

@@ -23,9 +23,9 @@ from duplex.placement import Placement
 from duplex.recording import CallRecorder
 from duplex.values import Event, Happening, Json, RemoteFault, Side
 
-LATE_LIMIT_MS = 200.0
+LATE_TICK_MS = 200.0
 """Ticks later than this make the call the platform's fault, not the agent's."""
-DRY_LIMIT_MS = 1500
+LATE_SPEECH_MS = 1500
 """Speech jobs this much later than declared do the same."""
 
 
@@ -86,6 +86,7 @@ class Call:
         self._watcher = watcher
         self._stop = stop
         self._seq = 0
+        self._fatal: RemoteFault | None = None
         self._engine = Engine(
             rate_hz=plan.rate_hz,
             tick_ms=plan.transport_ms,
@@ -98,41 +99,31 @@ class Call:
     async def hold(self) -> CallEnd:
         """Hold the call to its end; never raises for what a peer did."""
         self._emit(None, "call.started", self._header())
-        end = await self._open() or await self._converse()
+        fault = await self._open()
+        reason = "error" if fault is not None else await self._converse()
         await self._close()
         self._emit(None, "late", self._lateness())
-        self._emit(
-            None,
-            "call.ended",
-            {
-                "termination_reason": end.reason,
-                "position": self._engine.position,
-                "counts": asdict(self._engine.counts()),
-            },
-        )
+        fields: dict[str, Json] = {
+            "termination_reason": reason,
+            "position": self._engine.position,
+            "counts": asdict(self._engine.counts()),
+        }
+        self._emit(None, "call.ended", fields)
         self._recorder.close()
-        return end
+        return CallEnd(reason=reason, position=self._engine.position, fault=self._fatal)
 
     # -- opening and closing ------------------------------------------------
 
-    async def _open(self) -> CallEnd | None:
+    async def _open(self) -> RemoteFault | None:
         """Start both sessions; a side that cannot start ends the call."""
         starts = [asyncio.ensure_future(part.start(self._clock)) for part in self._parts]
         results = await asyncio.gather(*starts, return_exceptions=True)
         for side, outcome in zip(Side, results, strict=True):
             if isinstance(outcome, SessionError):
-                fault = RemoteFault(
-                    side=side,
-                    stage=outcome.stage,
-                    code=outcome.code,
-                    message=str(outcome),
-                    fatal=True,
-                )
-                self._take_fault(fault)
-                return CallEnd(reason="error", position=0, fault=fault)
-            if isinstance(outcome, BaseException):
+                self._fault(side, outcome.stage, outcome.code, str(outcome), fatal=True)
+            elif isinstance(outcome, BaseException):
                 raise outcome
-        return None
+        return self._fatal
 
     async def _close(self) -> None:
         await asyncio.gather(*(part.finish() for part in self._parts))
@@ -146,41 +137,36 @@ class Call:
 
     # -- the loop -----------------------------------------------------------
 
-    async def _converse(self) -> CallEnd:
+    async def _converse(self) -> str:
+        """Tick until somebody has a reason to stop; return it."""
         self._clock.begin()
         engine = self._engine
         try:
             while True:
                 await self._clock.advance(engine.position + engine.tick)
-                end = self._take_in(feed=True) or self._platform_fault()
+                self._take_in(feed=True)
+                self._judge_lateness()
                 self._tick()
-                reason = "user_stopped" if self._stop() else self._hangup.reason(engine.position)
-                if end is not None:
-                    return end
+                reason = self._hangup.reason(engine.position)
+                if self._fatal is not None:
+                    return "error"
+                if self._stop():
+                    return "user_stopped"
+                if reason is not None and reason.endswith("_opening"):
+                    self._never_spoke(reason)
+                    return "error"
                 if reason is not None:
-                    return self._ended(reason)
+                    return reason
         except asyncio.CancelledError:
-            return CallEnd(reason="user_stopped", position=engine.position)
+            return "user_stopped"
 
-    def _ended(self, reason: str) -> CallEnd:
-        """Turn the hang-up rule's word into an end; an opening never heard is a fault."""
-        position = self._engine.position
-        if not reason.endswith("_opening"):
-            return CallEnd(reason=reason, position=position)
-        side = Side.CALLER if reason.startswith("caller") else Side.ASSISTANT
-        fault = RemoteFault(
-            side=side,
-            stage=reason,
-            code="never_spoke",
-            message=f"{side.label} was not heard within {self.plan.policy.opening_ms} ms",
-            fatal=True,
-        )
-        self._take_fault(fault)
-        return CallEnd(reason="error", position=position, fault=fault)
+    def _never_spoke(self, stage: str) -> None:
+        side = Side.CALLER if stage.startswith("caller") else Side.ASSISTANT
+        message = f"{side.label} was not heard within {self.plan.policy.opening_ms} ms"
+        self._fault(side, stage, "never_spoke", message, fatal=True)
 
-    def _take_in(self, *, feed: bool) -> CallEnd | None:
+    def _take_in(self, *, feed: bool) -> None:
         """Drain both inboxes in (side, sequence) order."""
-        end: CallEnd | None = None
         for side, part in zip(Side, self._parts, strict=True):
             for item in part.collect():
                 if isinstance(item, Spoken):
@@ -188,24 +174,15 @@ class Call:
                         self._feed(side, item)
                 elif isinstance(item, RemoteFault):
                     self._take_fault(item)
-                    if item.fatal and end is None:
-                        end = CallEnd(reason="error", position=self._engine.position, fault=item)
-                elif (fault := self._take_happening(side, item)) is not None and end is None:
-                    end = CallEnd(reason="error", position=self._engine.position, fault=fault)
-        return end
+                else:
+                    self._take_happening(side, item)
 
     def _feed(self, side: Side, item: Spoken) -> None:
         accepted = self._engine.feed(side, item.pcm)
         self._places[side].fed(len(item.pcm), accepted)
         if accepted < len(item.pcm):
-            fault = RemoteFault(
-                side=side,
-                stage="transport",
-                code="audio_queue_overflow",
-                message=f"{len(item.pcm) - accepted} samples came faster than they can be played",
-                fatal=False,
-            )
-            self._take_fault(fault)
+            message = f"{len(item.pcm) - accepted} samples came faster than they can be played"
+            self._fault(side, "transport", "audio_queue_overflow", message)
 
     def _tick(self) -> None:
         engine = self._engine
@@ -249,44 +226,36 @@ class Call:
 
     # -- what participants tell ---------------------------------------------
 
-    def _take_happening(self, side: Side, happening: Happening) -> RemoteFault | None:
+    def _take_happening(self, side: Side, happening: Happening) -> None:
         self._hangup.happening(side, happening)
         for ready in self._places[side].place(happening):
             self._emit_happening(side, ready)
         if happening.type == "voice.late":
-            return self._late_voice(side, happening)
-        return None
+            self._judge_voice(side, happening)
 
-    def _late_voice(self, side: Side, happening: Happening) -> RemoteFault | None:
-        late = happening.fields.get("late_ms")
-        dry = happening.fields.get("what") == "dry"
-        if not isinstance(late, (int, float)) or not (dry or late > DRY_LIMIT_MS):
-            return None
-        fault = RemoteFault(
-            side=side,
-            stage="platform_late",
-            code=str(happening.fields.get("what")),
-            message=f"the {side.label}'s speech engine was {late} ms behind its declared time",
-            fatal=True,
-        )
-        self._take_fault(fault)
-        return fault
+    def _judge_voice(self, side: Side, happening: Happening) -> None:
+        """Speech that came too late, or ran dry in mid-utterance, is our own fault."""
+        late, what = happening.fields.get("late_ms"), happening.fields.get("what")
+        if isinstance(late, (int, float)) and (what == "dry" or late > LATE_SPEECH_MS):
+            message = f"the {side.label}'s {what} was {late:.0f} ms behind its declared time"
+            self._fault(side, "platform_late", str(what), message, fatal=True)
 
-    def _platform_fault(self) -> CallEnd | None:
+    def _judge_lateness(self) -> None:
         late = self._clock.lateness_ms[-1] if self._clock.lateness_ms else 0.0
-        if late <= LATE_LIMIT_MS:
-            return None
-        fault = RemoteFault(
-            side=Side.CALLER,
-            stage="platform_late",
-            code="late_tick",
-            message=f"this machine was {late:.0f} ms late for a tick (limit {LATE_LIMIT_MS:.0f})",
-            fatal=True,
+        if late > LATE_TICK_MS:
+            message = f"this machine was {late:.0f} ms late for a tick, allowed {LATE_TICK_MS:.0f}"
+            self._fault(Side.CALLER, "platform_late", "late_tick", message, fatal=True)
+
+    def _fault(
+        self, side: Side, stage: str, code: str, message: str, *, fatal: bool = False
+    ) -> None:
+        self._take_fault(
+            RemoteFault(side=side, stage=stage, code=code, message=message, fatal=fatal)
         )
-        self._take_fault(fault)
-        return CallEnd(reason="error", position=self._engine.position, fault=fault)
 
     def _take_fault(self, fault: RemoteFault) -> None:
+        if fault.fatal and self._fatal is None:
+            self._fatal = fault
         fields: dict[str, Json] = {
             "stage": fault.stage,
             "code": fault.code,

@@ -25,6 +25,8 @@ class Clock(Protocol):
     """What the loop and everything that waits for media time need."""
 
     rate_hz: int
+    lateness_ms: list[float]
+    """How late each tick so far was; always empty in virtual time."""
 
     @property
     def virtual(self) -> bool: ...
@@ -124,7 +126,8 @@ class WallClock:
 
     async def until(self, position: int) -> None:
         deadline = self._start + position / self.rate_hz
-        while (left := deadline - time.monotonic()) > 0:
+        # Once more when the sleep ended early: a deadline is never reached before its time.
+        while (left := deadline - time.monotonic()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(left)
 
     async def advance(self, position: int) -> None:

@@ -26,16 +26,15 @@ from duplex.application.prompts import (
     caller_instructions,
 )
 from duplex.briefed import BriefBackend
-from duplex.clock import Clock
 from duplex.errors import InputError
+from duplex.local.parties import voice_maker
 from duplex.local.server import LocalServer
 from duplex.local.speech import SpeechEngines
-from duplex.local.parties import voice_maker
 from duplex.options import RunOptions
 from duplex.participants.base import Participant
 from duplex.participants.live import LiveSession
 from duplex.participants.transport import Connect, websocket
-from duplex.participants.wav import WavParticipant
+from duplex.participants.wav import Cue, WavParticipant
 from duplex.protocols.gpt_live_client import LiveConfig
 from duplex.scenario import Scenario
 from duplex.values import Side
@@ -90,9 +89,7 @@ class Ends:
         first = self.first_speaker(scenario)
         caller, caller_hold = await self._caller(scenario, wav, first, seed, stack)
         assistant = await self._assistant(scenario, first, seed, stack)
-        return Pair(
-            caller=caller, assistant=assistant, hold_ms=(caller_hold, PLAYOUT_HOLD_MS)
-        )
+        return Pair(caller=caller, assistant=assistant, hold_ms=(caller_hold, PLAYOUT_HOLD_MS))
 
     def first_speaker(self, scenario: Scenario) -> str:
         return self._options.first_speaker or scenario.duplex.first_speaker or "assistant"
@@ -104,10 +101,8 @@ class Ends:
     ) -> tuple[Participant, int]:
         options = self._options
         if wav is not None:
-            after = None if first == "caller" else 700
-            participant = WavParticipant(
-                side=Side.CALLER, path=wav, text=scenario.input.text, after_quiet_ms=after
-            )
+            cue = Cue(at_ms=0) if first == "caller" else Cue()
+            participant = WavParticipant(Side.CALLER, wav, cue=cue, text=scenario.input.text)
             return participant, 0
         brief = _brief(scenario, first)
         voice = options.simulator_voice or scenario.persona.voice
@@ -157,9 +152,7 @@ class Ends:
         if kind != "local":
             return websocket(_endpoint(self._options), _api_key(kind, role))
         assert self._engines is not None, "a local end needs its speech engines"
-        server = LocalServer(
-            voice_maker(self._engines, seed=seed), role=role, api_key=LOCAL_KEY
-        )
+        server = LocalServer(voice_maker(self._engines, seed=seed), role=role, api_key=LOCAL_KEY)
         if self._options.clock == "virtual":
             stack.push_async_callback(server.close)
             return server.connector()

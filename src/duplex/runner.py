@@ -265,9 +265,7 @@ class Runner:
     def _written(self) -> schema.Run:
         """Build the run from the results so far and put it on disk whole."""
         listed = [
-            self._results[scenario.id]
-            for scenario in self.chosen
-            if scenario.id in self._results
+            self._results[scenario.id] for scenario in self.chosen if scenario.id in self._results
         ]
         run = build_run(
             listed,

@@ -146,4 +146,3 @@ def _next(finished: Finished, run: schema.Run) -> str:
 def _shown(path: Path) -> str:
     text = str(path)
     return f"'{text}'" if any(char in text for char in " '\"$") else text
-
