@@ -1,0 +1,63 @@
+"""What only a live call knows about its own timing: arrivals, holds, clocks.
+
+A recording cannot tell when a byte came in or how long the relay kept it, so
+everything here is optional; what is absent becomes null with a reason. Times
+are milliseconds since the call began, on the call's own clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyArrival:
+    """How one reply of the assistant came in.
+
+    ``heard_at`` is the sample at which its first audible sample was played;
+    ``first_byte_ms`` and ``first_audio_ms`` say when its first byte and its
+    first non-silent sample arrived, ``hold_ms`` how long playout kept it.
+    """
+
+    heard_at: int
+    first_byte_ms: float | None = None
+    first_audio_ms: float | None = None
+    hold_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterruptedReply:
+    """A reply that was cut: what was heard of it, what had come in."""
+
+    heard_ms: float
+    received_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockFacts:
+    """The instrument's own account: drift, lateness, padding, discards."""
+
+    caller_drift_ppm: float | None = None
+    assistant_drift_ppm: float | None = None
+    late_ticks: int | None = None
+    late_p99_ms: float | None = None
+    late_max_ms: float | None = None
+    underrun_samples: int | None = None
+    idle_samples: int | None = None
+    discarded_samples: int | None = None
+    interrupted: tuple[InterruptedReply, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveFacts:
+    """All of them. ``tick`` is the transport tick in samples.
+
+    What the caller says is delivered when the tick that holds it ends, so the
+    caller's last sample reaches the assistant at the end of its tick.
+    """
+
+    tick: int
+    replies: tuple[ReplyArrival, ...] = ()
+    tick_waits_ms: tuple[float, ...] = ()
+    transports_ms: tuple[float, ...] = ()
+    clock: ClockFacts | None = None
