@@ -11,21 +11,19 @@ from __future__ import annotations
 import asyncio
 import hmac
 import itertools
-import json
 import logging
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from http import HTTPStatus
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
 from websockets.asyncio.server import Server, ServerConnection, serve
-from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from duplex.clock import Clock, WallClock
+from duplex.local.doorway import Doorway, refusal
 from duplex.local.faults import MakeFault, Refuse
 from duplex.local.pipe import pipe
 from duplex.local.seams import VOICE_RATE_HZ
@@ -83,6 +81,7 @@ class LocalServer:
             self._handle,
             self._host,
             self._port,
+            create_connection=Doorway,
             process_request=self._at_the_door,
             origins=[None],
             compression=None,
@@ -126,13 +125,13 @@ class LocalServer:
         """Answer before the upgrade, or let it through."""
         path = urlsplit(request.path).path
         if not path.startswith(self._prefix + SESSIONS_PATH):
-            return _answer(404, "not_found", f"there is nothing at {path}")
+            return refusal(404, "not_found", f"there is nothing at {path}")
         if not self._admits(request.headers.get("Authorization", "")):
-            return _answer(401, "invalid_api_key", "the bearer token is missing or wrong")
+            return refusal(401, "invalid_api_key", "the bearer token is missing or wrong")
         if len(self._sessions) >= MAX_SESSIONS:
-            return _answer(429, "rate_limit_exceeded", f"{MAX_SESSIONS} sessions are open")
+            return refusal(429, "rate_limit_exceeded", f"{MAX_SESSIONS} sessions are open")
         if (status := self._refusal()) is not None:
-            return _answer(status, "refused", "the session was refused on purpose")
+            return refusal(status, "refused", "the session was refused on purpose")
         return None
 
     def _admits(self, authorization: str) -> bool:
@@ -208,16 +207,3 @@ async def _decline_sideband(transport: Transport) -> None:
     problem = Problem(code="unsupported_transport", message=message)
     await transport.send(machine.say_error(problem))
     await transport.close(1000)
-
-
-def _answer(status: int, code: str, message: str) -> Response:
-    error = {"type": "invalid_request_error", "code": code, "message": message}
-    body = json.dumps({"error": error}).encode()
-    headers = Headers(
-        [
-            ("Content-Type", "application/json"),
-            ("Content-Length", str(len(body))),
-            ("Connection", "close"),
-        ]
-    )
-    return Response(status, HTTPStatus(status).phrase, headers, body)
