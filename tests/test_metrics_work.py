@@ -125,6 +125,19 @@ def test_an_ownerless_run_claims_the_only_one_waiting() -> None:
 def test_an_ownerless_run_claims_nothing_when_two_wait() -> None:
     events = (managed(100, "m"), managed(110, "n"), start(200, "r"), stop(300, "r"))
     assert active(*events) == [(100, END)]
+    assert active(*events, start(400, "q", "m"), stop(500, "q")) == [(100, END)]
+    both = (start(400, "q", "m"), stop(500, "q"), start(600, "p", "n"), stop(700, "p"))
+    assert active(*events, *both) == [(100, 700)]
+
+
+def test_an_absent_id_is_no_match_for_an_absent_owner() -> None:
+    events = (managed(100, ""), managed(110, "m"), start(200, "r"), stop(300, "r"))
+    assert active(*events, start(400, "q", "m"), stop(500, "q")) == [(100, END)]
+
+
+def test_a_run_that_claims_a_delegation_is_owned_by_it() -> None:
+    events = (managed(100, "m"), start(200, "r"), stop(300, "r"), done(310, "c", "r"))
+    assert active(*events, start(400, "q", "m"), stop(500, "q")) == [(100, 300), (310, 500)]
 
 
 def test_an_ownerless_run_claims_nothing_beside_an_open_run() -> None:
@@ -225,6 +238,14 @@ def test_an_ownerless_run_that_names_another_run_pays_nothing() -> None:
 def test_a_run_already_followed_up_owes_nothing() -> None:
     events = (*owing(), start(400, "q", "", "r"), stop(500, "q"), done(600, "late", "r"))
     assert active(*events) == [(100, 500)]
+    same = (*owing("m"), start(400, "q", "m"), stop(500, "q"), done(600, "late", "r"))
+    assert active(*same) == [(100, 500)]
+
+
+def test_calls_without_a_run_owe_a_follow_up_for_each_owner() -> None:
+    events = (managed(50, "m", "r"), managed(60, "n", "s"), stop(70, "r"), stop(80, "s"))
+    owed = (*events, done(100, "a", "", "m"), done(110, "b", "", "n"))
+    assert active(*owed, start(200, "x", "n"), stop(300, "x")) == [(50, 80), (100, END)]
 
 
 def test_follow_ups_of_two_runs_are_owed_separately() -> None:

@@ -185,9 +185,9 @@ class _Work:
         if prev:
             self.owed.pop((prev, ""), None)
             self.followed.add(prev)
-        if id_ and id_ in self.managed:
+        if id_:
             paid = [run for run, owner in self.owed.items() if owner == id_]
-        elif not id_ and not prev and self._only_one_owed():
+        elif not prev and self._only_one_owed():
             paid = list(self.owed)
         else:
             paid = []
