@@ -32,8 +32,6 @@ LAYERS: dict[str, int] = {
     "cli": 7,
 }
 HELPERS = {
-    "scenario_load": "scenario",
-    "scenario_text": "scenario",
     "wavfile": "recording",
     "redact": "recording",
     "run_folder": "recording",
@@ -41,6 +39,8 @@ HELPERS = {
     "placement": "call",
     "ends": "runner",
     "options": "runner",
+    "running": "cli",
+    "serving": "cli",
     "doctor": "cli",
     "screen": "cli",
     "__main__": "cli",

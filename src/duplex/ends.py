@@ -15,6 +15,7 @@ from pathlib import Path
 
 from duplex.application.backend import LocalBackend
 from duplex.application.base import Backend
+from duplex.application.briefed import BriefBackend
 from duplex.application.loading import load_application
 from duplex.application.model import Application
 from duplex.application.prompts import (
@@ -25,7 +26,6 @@ from duplex.application.prompts import (
     assistant_instructions,
     caller_instructions,
 )
-from duplex.briefed import BriefBackend
 from duplex.errors import InputError
 from duplex.local.parties import voice_maker
 from duplex.local.server import LocalServer
