@@ -194,3 +194,33 @@ def test_the_rationale_names_every_required_failure() -> None:
     assert graded.failed_checks == ("conversation_completed", "delegation_policy")
     assert "breaking off" in graded.rationale
     assert "0 times" in graded.rationale
+
+
+@pytest.mark.parametrize(
+    ("made", "accuracy"),
+    [
+        (["create_reservation"], 0.5),
+        (["check_availability", "create_reservation"], 1.0),
+        (["check_availability", "create_reservation", "create_reservation"], 0.6667),
+        (["check_availability", "create_reservation", "cancel_reservation"], 0.0),
+        ([], 0.0),
+    ],
+)
+def test_tool_accuracy_is_pairs_over_the_larger_count(made: list[str], accuracy: float) -> None:
+    required = [{"name": "check_availability"}, {"name": "create_reservation"}]
+    tools = {"required": required, "prohibited": [{"name": "cancel_reservation"}]}
+    log = Log().state(0, {})
+    for index, name in enumerate(made):
+        log.tool(1000 + index * 300, f"c{index}", name, {})
+    evidence = Evidence.from_events(log.end(9000).events())
+    assert grade(changed(tools=tools), evidence).counts.tool_accuracy == accuracy
+
+
+def test_nothing_expected_and_nothing_done_is_accurate() -> None:
+    evidence = Evidence.from_events(Log().state(0, {}).end(9000).events())
+    assert grade(changed(tools={}), evidence).counts.tool_accuracy == 1.0
+
+
+def test_a_check_that_is_not_required_fails_nothing() -> None:
+    check = Check(id="x", status="failed", required=False, reason="r")
+    assert not check.fails

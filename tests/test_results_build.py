@@ -143,6 +143,11 @@ def test_a_fault_that_was_survived_is_listed_and_forgiven() -> None:
     ]
 
 
+def test_a_session_that_breaks_after_the_call_was_over_spoils_nothing() -> None:
+    log = fault(cut(booking_call()), Side.ASSISTANT, "session_close")
+    assert result_of(log.end(22000)).status == "passed"
+
+
 def test_a_log_without_an_end_is_no_verdict() -> None:
     result = result_of(cut(booking_call()))
     assert result.status == "infrastructure_error"
