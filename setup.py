@@ -1,14 +1,19 @@
 """Build the one extension, ``duplex._core``; the only place with compiler directives.
 
-``DUPLEX_DEBUG=1`` turns bounds and overflow checks on and optimisation down.
+``DUPLEX_DEBUG=1`` turns bounds and overflow checks on and optimisation down. The
+scenarios at the top of the tree are copied into the package, so that an
+installed ``duplex`` has them too.
 """
 
 import os
+import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_py import build_py
 
 DEBUG = os.environ.get("DUPLEX_DEBUG") == "1"
 MSVC = sys.platform == "win32"
@@ -43,5 +48,18 @@ def extensions() -> list[Extension]:
     return list(cythonize([core], compiler_directives=DIRECTIVES))
 
 
+class BuildWithScenarios(build_py):
+    """Copies ``scenarios/`` beside the modules; an editable build reads the tree itself."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        target = Path(self.build_lib) / "duplex" / "scenarios"
+        target.mkdir(parents=True, exist_ok=True)
+        for file in sorted(Path("scenarios").glob("*.json")):
+            shutil.copyfile(file, target / file.name)
+
+
 if __name__ == "__main__":
-    setup(ext_modules=extensions())
+    setup(ext_modules=extensions(), cmdclass={"build_py": BuildWithScenarios})
