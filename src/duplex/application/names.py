@@ -13,21 +13,22 @@ from duplex.application.reading import Found
 from duplex.application.words import ONES, ORDINALS, TENS
 
 _WORDS = """
-    a about absolutely actually again ah all alright also am an and another any anything are around
-    as ask at available back be because been before book booked booking both but by bye call calling
-    can cancel certainly change check clock confirm confirmed correct could couple course date day
-    definitely did do does done eat evening everything exactly excellent excuse few fine first for
-    forward friday from get give go going good goodbye got great group guest guests had happy has
-    have having hello her here hey hi him his hold how hundred i i'd i'll i'm i've if in
-    instead is it it's its just last later let let's like listen looking maam make many may maybe me
-    mean meant mhm mine minute mm mm-hmm moment monday month more morning much my myself name need
-    next nice night no noon nope not nothing now number o'clock of off oh ok okay on one only or our
-    party patio people perfect person phone please pm problem put quite ready really reservation
-    reserve right said sat saturday say see seven she should so some someone something sorry sounds
-    speaking spell still sunday sure table take thank thanks that that's the their them then there
-    these they they'd thing think this thursday time to today tomorrow tonight too tuesday two uh uh-huh um
-    under us very wait want was we we'd we'll we're wednesday week well were what what's when where
-    which who window with works would wrong yeah yep yes yet you your yours
+    a about absolutely actually again ah all alright also am an and another any anything are
+    around as ask at available back be because been before book booked booking both but by bye
+    call calling can cancel certainly change check clock confirm confirmed correct could couple
+    course date day definitely did do does done eat evening everything exactly excellent excuse
+    few fine first for forward friday from get give go going good goodbye got great group guest
+    guests had happy has have having hello her here hey hi him his hold how hundred i i'd i'll
+    i'm i've if in instead is it it's its just last later let let's like listen looking maam
+    make many may maybe me mean meant mhm mine minute mm mm-hmm moment monday month more
+    morning much my myself name need next nice night no noon nope not nothing now number
+    o'clock of off oh ok okay on one only or our party patio people perfect person phone please
+    pm problem put quite ready really reservation reserve right said sat saturday say see seven
+    she should so some someone something sorry sounds speaking spell still sunday sure table
+    take thank thanks that that's the their them then there these they they'd thing think this
+    thursday time to today tomorrow tonight too tuesday two uh uh-huh um under us very wait
+    want was we we'd we'll we're wednesday week well were what what's when where which who
+    window with works would wrong yeah yep yes yet you your yours
 """
 _NOT_NAMES = frozenset(_WORDS.split())
 _ALSO_NAMES = "hope will may april june august grace mark rose art pat sue bill"
@@ -63,7 +64,7 @@ def find_names(text: str, *, asked: bool = False) -> Iterator[Found]:
                 yield found
     for cue in _WEAK:
         for match in re.finditer(rf"(?i)\b{cue},? {_RUN}", text):
-            if found := _name(match, text, any_case=asked and cue == "under"):
+            if found := _name(match, text, any_case=cue == "under"):
                 yield found
     for match in re.finditer(rf"{_RUN} (?:speaking|is (?:the|my) name)\b", text):
         if found := _name(match, text, any_case=False):

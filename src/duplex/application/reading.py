@@ -156,10 +156,15 @@ _TIME_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("noon", re.compile(r"\b(?:(?:12|twelve) )?(?P<word>noon|midday|midnight)\b")),
     ("past", re.compile(
         rf"\b(?P<off>half|(?:a )?quarter|{NUMBER})(?: minutes?)? "
-        rf"(?P<dir>past|after|to|before|till) (?P<h>{_HOUR})\b(?:[ ,]*{_PART})?(?! {_PEOPLE})"
+        rf"(?P<dir>past|pass|after|to|before|till) (?P<h>{_HOUR})\b(?:[ ,]*{_PART})?(?! {_PEOPLE})"
     )),
     ("digits", re.compile(rf"\b(?P<h>\d{{1,2}})[:.](?P<m>[0-5]\d)\b(?: ?hours)?(?:[ ,]*{_PART})?")),
     ("run", re.compile(r"\b(?P<h>\d{1,2}?)(?P<m>[0-5]\d) ?(?P<part>am\b|pm\b|hours\b)")),
+    # Ears write "730" for half past seven; a number that large is no hour and no party.
+    ("bare_run", re.compile(
+        r"\b(?:at|around|about|by|until|for|make it) (?P<h>1[0-2]|[1-9])(?P<m>[0-5][05])\b"
+        rf"(?![:/-]\d|[ -]?{_PEOPLE})"
+    )),
     ("minutes", re.compile(
         rf"\b(?P<h>{_HOUR})[ -](?P<m>{_MINUTES})\b(?:[ ,]*{_PART})?(?!/|:| {_PEOPLE})"
     )),
@@ -317,6 +322,12 @@ _SOUNDS_LIKE = {
 }
 
 
+_NAMED = re.compile(
+    r"\b(?:reservation|booking|order|cancel|change|number|reference|code|id|meant|it's|it is)"
+    r"(?: (?:number|id|code|is))? $"
+)
+
+
 def find_codes(text: str, prefix: str) -> Iterator[Found]:
     """Yield references such as ``R-100``: strong with letters, weak as a bare number."""
     letters = (
@@ -325,7 +336,10 @@ def find_codes(text: str, prefix: str) -> Iterator[Found]:
     low = text.lower()
     figures = rf"(?:\d{{1,6}}|{NUMBER} hundred(?: (?:and )?{NUMBER})?|{NUMBER}(?: {NUMBER})*)"
     for match in re.finditer(rf"(?<![\w'])(?P<l>{letters})[ .-]{{0,2}}(?P<n>{figures})(?!\w)", low):
-        exact = text[match.start("l")].isupper() or match["l"] == prefix.lower()
+        exact = (text[match.start("l")].isupper() and match["l"] == match["l"][:3]) or match[
+            "l"
+        ] == prefix.lower()
+        exact = exact or bool(_NAMED.search(low[: match.start()]))
         lead = (prefix or match["l"]).upper()
         value = f"{lead}-{_figures(match['n'])}"
         yield Found(kind="code", value=value, start=match.start(), end=match.end(), strong=exact)

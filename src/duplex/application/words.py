@@ -36,7 +36,7 @@ ORDINAL = rf"(?:\d{{1,2}}(?:st|nd|rd|th)|(?:twenty|thirty)[ -](?:{_ORDINAL})|(?:
 """Pattern of an ordinal up to the thirty-first, lower case."""
 
 _PHRASES_OF_LISTENING = (
-    "mm-hmm", "mm hmm", "mhm", "mm", "mmm", "hmm", "hm", "uh-huh", "uh huh", "yeah", "yep",
+    "mm-hmm", "mm-mm", "mm hmm", "mhm", "mm", "mmm", "hmm", "hm", "uh-huh", "uh huh", "yeah", "yep",
     "right", "ok", "okay", "sure", "i see", "got it", "all right", "alright", "go on", "yes",
     "oh", "ah", "aha",
 )  # fmt: skip
@@ -51,6 +51,8 @@ def clean(text: str) -> str:
     """
     text = unicodedata.normalize("NFKC", text)
     text = re.sub("[’‘]", "'", re.sub("[“”]", '"', text)).replace("—", ", ")
+    # Ears write "eight p.m." as letters.
+    text = re.sub(r"\bA ?\.?P\.?M\b\.?", "8 pm", text)
     text = re.sub(r"(?i)(?<=\d)\s*([ap])\.?\s?m\b\.?", r" \1m", text)
     text = re.sub(r"(?i)\b([ap])\.\s?m\b\.?", r"\1m", text)
     text = re.sub(r"\s+", " ", text).strip()
@@ -107,7 +109,8 @@ def is_nothing(text: str) -> bool:
 
 def is_backchannel(text: str) -> bool:
     """Whether ``text`` only shows that its speaker listens."""
-    left = bare(text)
+    # Ears write hummed sounds as letters: "MMM", "NMM", "in mmm".
+    left = re.sub(r"\b(?:(?:in|and) )?[mnh]{2,}\b", "mm", bare(text))
     while left:
         for phrase in sorted(_PHRASES_OF_LISTENING, key=len, reverse=True):
             if left == phrase or left.startswith(phrase + " "):

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from duplex.application.prompts import AgendaItem, Brief, Scalar, brief_from
-from duplex.application.words import is_farewell, says_yes
+from duplex.application.prompts import AgendaItem, Brief, brief_from
+from duplex.application.words import is_farewell
 from duplex.local.chance import Chance
-from duplex.local.facts import FIRST, SECOND, Fact, facts_of, split_key, together
+from duplex.local.facts import Fact, together
+from duplex.local.knowledge import Knowledge
 from duplex.local.meaning import Meaning, trigger_kind, trigger_score, understand
 from duplex.local.overlap import Overlap
 from duplex.local.seams import Act, Finish, Heard, Progress, Said, Say
@@ -55,7 +56,7 @@ class CallerBrain:
     def __init__(self, brief: Brief, seed: int) -> None:
         self._brief = brief
         self._chance = Chance(seed, "caller")
-        self._facts = facts_of(brief.known_facts)
+        self._known = Knowledge(brief)
         self._overlap = Overlap(brief, self._chance)
         self._done: set[str] = set()
         self._said_items: set[str] = set()
@@ -88,7 +89,7 @@ class CallerBrain:
             # These are the words this side cut into.
             self._deaf_once = False
             return ()
-        meaning = understand(heard.text, self._active())
+        meaning = understand(heard.text, self._known.active(self._told))
         if not meaning.nothing:
             self._tries["prompt"] = 0
         if not self._opened:
@@ -163,7 +164,7 @@ class CallerBrain:
         if meaning.nothing:
             return self._pardon()
         if meaning.farewell and not meaning.question:
-            return self._leave("completed" if self._is_reached(meaning) else "refused")
+            return self._leave("completed" if meaning.done else "refused")
         if meaning.repeat:
             return self._repeat()
         if meaning.done:
@@ -197,7 +198,7 @@ class CallerBrain:
 
     def _triggered(self, meaning: Meaning) -> Sequence[Act]:
         """Say the agenda item whose trigger fits best, with whatever else was asked."""
-        wrong = self._wrong(meaning)
+        wrong = self._known.wrong(meaning, self._told)
         scored = [
             (trigger_score(item, meaning, wrong), -index, item)
             for index, item in enumerate(self._ready())
@@ -215,7 +216,10 @@ class CallerBrain:
         return self._give([item], [key for key in meaning.asks if key not in item.facts])
 
     def _on_done(self, meaning: Meaning) -> Sequence[Act]:
-        wrong = self._wrong(meaning, final=True)
+        wrong = self._known.wrong(meaning, self._told, final=True)
+        if self._tries["correct"]:
+            # A name that still sounds wrong may be these ears' fault: it is said once.
+            wrong = [fact.key for fact in self._known.get(wrong) if fact.kind != "name"]
         if wrong:
             self._tries["correct"] += 1
             if self._tries["correct"] >= PATIENCE:
@@ -227,23 +231,11 @@ class CallerBrain:
         """Nothing on the agenda answers a refusal: take or seek an alternative, or give up."""
         if not meaning.refused:
             return ()
-        for fact in self._active():
-            for value in meaning.values.get(fact.key, ()):
-                if not fact.same(value) and self._would_take(fact, value):
-                    taken = Fact(key=fact.key, value=value, kind=fact.kind)
-                    self._facts[fact.key] = taken
-                    return self._say(f"Yes, {taken.said(self._chance)} works. Please book that.")
-        other = [
-            fact
-            for key, fact in self._facts.items()
-            if split_key(key)[0] in SECOND and fact.kind in ("date", "time", "text", "count")
-            and key not in self._said_items
-        ]  # fmt: skip
+        taken = self._known.take_offer(meaning, self._told)
+        if taken is not None:
+            return self._say(f"Yes, {taken.said(self._chance)} works. Please book that.")
+        other = self._known.next_alternatives()
         if other:
-            self._said_items |= {fact.key for fact in other}
-            for fact in other:
-                plain = split_key(fact.key)[1]
-                self._facts[plain] = Fact(key=plain, value=fact.value, kind=fact.kind)
             words = " ".join(fact.said(self._chance) for fact in other)
             return self._say(f"Could we do it {words} instead?")
         return self._leave("refused")
@@ -251,7 +243,7 @@ class CallerBrain:
     def _on_confirm(self, meaning: Meaning) -> Sequence[Act]:
         if not meaning.confirm:
             return ()
-        wrong = self._wrong(meaning)
+        wrong = self._known.wrong(meaning, self._told)
         if wrong:
             return self._correct(meaning, wrong)
         return self._say(self._chance.pick("yes", ("Yes, please.", "Yes, that's right, please.")))
@@ -267,7 +259,7 @@ class CallerBrain:
         """Return items that answer these questions; one may follow another in the same breath."""
         items: list[AgendaItem] = []
         for item in self._brief.agenda:
-            before = self._done | self._said_items | {chosen.id for chosen in items}
+            before = self._told | {chosen.id for chosen in items}
             if (
                 item.id not in before
                 and set(item.after) <= before
@@ -280,8 +272,10 @@ class CallerBrain:
 
     def _give(self, items: Sequence[AgendaItem], keys: Sequence[str]) -> Sequence[Act]:
         """Say items in their own words and further facts in ours."""
+        for item in items:
+            self._known.adopt(item.facts)
         said = [item.response_hint or self._in_words(item) for item in items]
-        rest = [fact.said(self._chance) for fact in self._active() if fact.key in keys]
+        rest = [fact.said(self._chance) for fact in self._facts_of(keys)]
         text = " ".join(
             [_sentence(part) for part in said if part] + ([together(rest)] if rest else [])
         )
@@ -294,9 +288,17 @@ class CallerBrain:
             action=Action.CORRECT if correct else Action.SPEAK,
         )
 
+    @property
+    def _told(self) -> set[str]:
+        """Items said, whether or not they have been heard out."""
+        return self._done | self._said_items
+
+    def _facts_of(self, keys: Sequence[str]) -> list[Fact]:
+        return [fact for fact in self._known.active(self._told) if fact.key in keys]
+
     def _in_words(self, item: AgendaItem) -> str:
         """An item without a hint is its facts, or else its commitment as it stands."""
-        facts = [self._facts[key] for key in item.facts if key in self._facts]
+        facts = self._known.get(item.facts)
         if facts:
             return together([fact.said(self._chance) for fact in facts])
         return item.commitment
@@ -305,7 +307,7 @@ class CallerBrain:
         for item in self._ready():
             if item.action == "correct" and set(item.facts) & set(wrong) and item.response_hint:
                 return self._give([item], ())
-        active = {fact.key: fact for fact in self._active(final=True)}
+        active = {fact.key: fact for fact in self._known.active(self._told, final=True)}
         parts = [active[key].corrected(meaning.values[key][-1]) for key in wrong]
         text = f"Sorry, no, it should be {' and '.join(parts)}."
         return self._say(text, action=Action.CORRECT)
@@ -374,7 +376,7 @@ class CallerBrain:
         return [
             item
             for item in self._brief.agenda
-            if item.id not in self._done and set(item.after) <= self._done | self._said_items
+            if item.id not in self._done and set(item.after) <= self._told
         ]
 
     def _ready(self) -> list[AgendaItem]:
@@ -384,55 +386,6 @@ class CallerBrain:
             for item in self._pending()
             if item.id not in self._said_items and item.action != "backchannel"
         ]
-
-    def _active(self, *, final: bool = False) -> list[Fact]:
-        """Return each fact as the caller holds it now.
-
-        Until the item that changes a fact has been said, the value the caller
-        began with is the one it answers with.
-        """
-        changed = {key for item in self._brief.agenda if item.id in self._done | self._said_items
-                   for key in item.facts}  # fmt: skip
-        active = []
-        for key, fact in self._facts.items():
-            if split_key(key)[0]:
-                continue
-            first = next(
-                (self._facts[f"{p}_{key}"] for p in FIRST if f"{p}_{key}" in self._facts), None
-            )
-            if first is not None and key not in changed and not final:
-                fact = Fact(key=key, value=first.value, kind=fact.kind)
-            active.append(fact)
-        return active
-
-    def _wrong(self, meaning: Meaning, *, final: bool = False) -> list[str]:
-        """Return the facts spoken of with another value than the caller's own.
-
-        ``final``: compare with what the caller means to end with, even if the item
-        that says so has not been said yet.
-        """
-        return [
-            fact.key
-            for fact in self._active(final=final)
-            if (heard := meaning.values.get(fact.key))
-            and not any(fact.same(value) for value in heard)
-        ]
-
-    def _would_take(self, fact: Fact, value: Scalar) -> bool:
-        known = self._brief.known_facts
-        second = [known.get(f"{prefix}_{fact.key}") for prefix in SECOND]
-        if value in second:
-            return True
-        low, high = known.get(f"earliest_{fact.key}"), known.get(f"latest_{fact.key}")
-        if isinstance(value, str) and (isinstance(low, str) or isinstance(high, str)):
-            return (not isinstance(low, str) or low <= value) and (
-                not isinstance(high, str) or value <= high
-            )
-        flexible = known.get("accept_alternative", known.get("flexible", False))
-        return flexible is True or (isinstance(flexible, str) and says_yes(flexible))
-
-    def _is_reached(self, meaning: Meaning) -> bool:
-        return meaning.done
 
     def _lead(self, text: str) -> str:
         plain = self._brief.persona.verbosity.lower() in ("brief", "concise", "terse", "low")

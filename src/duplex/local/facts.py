@@ -108,7 +108,9 @@ class Fact:
         if self.kind == "count":
             return f"for {value}" if self.people else value
         if self.kind == "name":
-            form = chance.pick("naming", ("under {}", "the name is {}", "it's under {}"))
+            form = chance.pick(
+                "naming", ("it's under {}", "the name is {}", "please put it under {}")
+            )
             return form.format(value)
         if self.kind == "code":
             return f"it's {value}"
@@ -208,4 +210,4 @@ def _alike(one: str, other: str) -> bool:
         for a in one.lower().split()
         for b in other.lower().split()
     ]
-    return max(pairs, default=0.0) >= 0.5
+    return max(pairs, default=0.0) >= 0.55
