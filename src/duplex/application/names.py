@@ -31,6 +31,7 @@ _WORDS = """
     window with works would wrong yeah yep yes yet you your yours
 """
 _NOT_NAMES = frozenset(_WORDS.split())
+_PARTICLES = frozenset(("de", "da", "di", "del", "van", "von", "der", "den", "bin", "al", "la"))
 _ALSO_NAMES = "hope will may april june august grace mark rose art pat sue bill"
 _FEW = frozenset(_ALSO_NAMES.split())
 _WORD = r"[^\W\d_]+(?:['-][^\W\d_]+)*"
@@ -77,12 +78,18 @@ def _name(match: re.Match[str], text: str, *, any_case: bool) -> Found | None:
     start = match.start("name")
     words: list[str] = []
     end = start
+    lower = any_case
     for word in re.finditer(_WORD, match["name"]):
         gap = match["name"][end - start if words else 0 : word.start()]
-        if not _can_be_name(word[0], any_case=any_case and not words) or "," in gap:
+        particle = bool(words) and word[0].lower() in _PARTICLES
+        if "," in gap or not (particle or _can_be_name(word[0], any_case=lower)):
             break
         words.append(word[0])
+        # Ears that lost the first capital lost them all; otherwise capitals decide.
+        lower = any_case and words[0][0].islower()
         end = start + word.end()
+    while words and words[-1].lower() in _PARTICLES:
+        end -= len(words.pop()) + 1
     if not words or not _ends_well(text, end, words):
         return None
     return Found(kind="name", value=_cased(words), start=start, end=end)
@@ -104,9 +111,16 @@ def _ends_well(text: str, end: int, words: list[str]) -> bool:
 
 def _cased(words: list[str]) -> str:
     return " ".join(
-        (w[:1].upper() + w[1:]) if not w.isupper() or len(w) < 2 else w.title()
-        for w in (re.sub(r"'s$", "", word) for word in words)
+        word if index and word in _PARTICLES else _capital(re.sub(r"'s$", "", word))
+        for index, word in enumerate(words)
     )
+
+
+def _capital(word: str) -> str:
+    if word.isupper() and len(word) > 1:
+        word = word.lower()
+    word = word[:1].upper() + word[1:]
+    return re.sub(r"^([OD]'|.+-)(\w)", lambda m: m[1] + m[2].upper(), word)
 
 
 def _spelled(text: str) -> Found | None:

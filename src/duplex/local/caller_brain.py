@@ -15,9 +15,9 @@ from duplex.application.prompts import AgendaItem, Brief, brief_from
 from duplex.application.words import is_farewell
 from duplex.local.chance import Chance
 from duplex.local.facts import Fact, together
+from duplex.local.interjections import Interjections
 from duplex.local.knowledge import Knowledge
 from duplex.local.meaning import Meaning, trigger_kind, trigger_score, understand
-from duplex.local.overlap import Overlap
 from duplex.local.seams import Act, Finish, Heard, Progress, Said, Say
 from duplex.values import Action
 
@@ -57,7 +57,7 @@ class CallerBrain:
         self._brief = brief
         self._chance = Chance(seed, "caller")
         self._known = Knowledge(brief)
-        self._overlap = Overlap(brief, self._chance)
+        self._interjections = Interjections(brief, self._chance)
         self._done: set[str] = set()
         self._said_items: set[str] = set()
         self._outstanding: list[Say] = []
@@ -82,7 +82,7 @@ class CallerBrain:
         return self._open() if not self._opened else ()
 
     def on_heard(self, heard: Heard) -> Sequence[Act]:
-        self._overlap.ended()
+        self._interjections.ended()
         if self._finishing or self._finished:
             return ()
         if self._deaf_once:
@@ -149,7 +149,7 @@ class CallerBrain:
         if not self._opened or self._finishing or self._outstanding:
             return ()
         pending = [item for item in self._pending() if item.id not in self._said_items]
-        say = self._overlap.speak(speech_ms, pending, looking=self._holding)
+        say = self._interjections.speak(speech_ms, pending, looking=self._holding)
         if say is None:
             return ()
         self._outstanding.append(say)

@@ -204,10 +204,9 @@ def _plain(text: str) -> str:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether two names may be one, misspelt by ears: some word of each resembles the other's."""
-    pairs = [
-        SequenceMatcher(None, a, b).ratio()
-        for a in one.lower().split()
-        for b in other.lower().split()
-    ]
-    return max(pairs, default=0.0) >= 0.55
+    """Whether two names may be one, misspelt by ears: every word of ``one`` has a like."""
+    heard = other.lower().split()
+    return bool(heard) and all(
+        max(SequenceMatcher(None, word, part).ratio() for part in heard) >= 0.55
+        for word in one.lower().split()
+    )
