@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from duplex.detect import segments
+from duplex.detect import Stream, segments
 from duplex.engine import VOICED_RMS, Engine, FloorEvent, Holder, Pcm, SegmentEvent
 from duplex.errors import InputError
 from duplex.values import Side, Span
@@ -108,3 +108,25 @@ def test_counts_sum_to_the_elapsed_samples_while_a_frame_is_open() -> None:
         engine.advance()
         counts = engine.counts()
         assert counts.silence == counts.position == 240 * tick
+
+
+@pytest.mark.parametrize("detector", ["rms", "webrtc"])
+@pytest.mark.parametrize("rate_hz", [8_000, 24_000, 44_100, 22_050])
+def test_a_stream_finds_what_the_whole_signal_gives(detector: str, rate_hz: int) -> None:
+    random = np.random.default_rng(5)
+    length = 3 * rate_hz + 17
+    sides = [
+        random.normal(0, 3_000, length)
+        * (random.random(30).repeat(length // 30 + 1)[:length] > 0.5)
+        for _ in Side
+    ]
+    caller, assistant = (side.astype(np.int16) for side in sides)
+    stream = Stream(rate_hz, detector)
+    found, at = [], 0
+    while at < length:
+        step = int(random.integers(0, rate_hz))
+        found += stream.push(caller[at : at + step], assistant[at : at + step])
+        at += step
+    found += stream.finish()
+    for side, pcm in ((Side.CALLER, caller), (Side.ASSISTANT, assistant)):
+        assert [s.span for s in found if s.side is side] == segments(pcm, rate_hz, detector)

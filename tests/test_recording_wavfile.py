@@ -16,9 +16,9 @@ import pytest
 import soundfile
 
 from duplex.errors import InputError
+from duplex.riff import UNKNOWN_SIZE
 from duplex.wavfile import (
     HEADER_BYTES,
-    UNKNOWN_SIZE,
     WavWriter,
     WriteFailed,
     probe_wav,

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from duplex import _core
 from duplex.errors import InputError
-from duplex.resample import resample
-from duplex.values import Span
+from duplex.resample import Resampler, resample
+from duplex.values import Segment, Side, Span
 
 Pcm = npt.NDArray[np.int16]
 
@@ -43,14 +43,79 @@ def segments(pcm: Pcm, rate_hz: int, detector: str = "rms") -> list[Span]:
     """
     if detector not in DETECTORS:
         raise InputError(f'detector "{detector}" is not one of {", ".join(DETECTORS)}')
-    usable = rate_hz in _RATES_HZ[detector] if detector in _RATES_HZ else rate_hz % 50 == 0
-    if usable:
+    if _takes(detector, rate_hz):
         return _found(pcm, rate_hz, detector)
     moved = _found(resample(pcm, rate_hz, _OTHER_RATE_HZ), _OTHER_RATE_HZ, detector)
     return [
         Span(start=_back(span.start, rate_hz, len(pcm)), end=_back(span.end, rate_hz, len(pcm)))
         for span in moved
     ]
+
+
+class Stream:
+    """Speech of both sides while their audio passes; any chunking finds the same.
+
+    Rates and detectors are those of :func:`segments`, and so are the edges.
+
+    Raises:
+        InputError: no such detector, or a rate that cannot be resampled.
+    """
+
+    def __init__(self, rate_hz: int, detector: str = "rms") -> None:
+        if detector not in DETECTORS:
+            raise InputError(f'detector "{detector}" is not one of {", ".join(DETECTORS)}')
+        self.rate_hz = rate_hz
+        heard_hz = rate_hz if _takes(detector, rate_hz) else _OTHER_RATE_HZ
+        moved = heard_hz != rate_hz
+        self._resamplers = [Resampler(rate_hz, heard_hz) for _ in Side] if moved else None
+        self._block = _BLOCK_S * heard_hz
+        self._engine = _core.Engine(heard_hz, 1, detector, (0, 0), self._block)
+        self._taken = 0
+
+    def push(self, caller: Pcm, assistant: Pcm) -> list[Segment]:
+        """Hear int16 mono of both sides, of one length; return what is over by now."""
+        assert len(caller) == len(assistant), (len(caller), len(assistant))
+        self._taken += len(caller)
+        if self._resamplers is not None:
+            streams = self._resamplers
+            caller, assistant = streams[0].push(caller), streams[1].push(assistant)
+        return self._hear(caller, assistant)
+
+    def finish(self) -> list[Segment]:
+        """End the audio; return what was still open, cut at the end."""
+        last: list[Segment] = []
+        if self._resamplers is not None:
+            streams = self._resamplers
+            last = self._hear(streams[0].finish(), streams[1].finish())
+        self._engine.finish()
+        return last + self._drained()
+
+    def _hear(self, caller: Pcm, assistant: Pcm) -> list[Segment]:
+        found: list[Segment] = []
+        for start in range(0, len(caller), self._block):
+            for side, pcm in ((0, caller), (1, assistant)):
+                self._engine.feed(side, np.ascontiguousarray(pcm[start : start + self._block]))
+            self._engine.advance(min(self._block, len(caller) - start))
+            found += self._drained()
+        return found
+
+    def _drained(self) -> list[Segment]:
+        return [
+            Segment(side=Side(side), span=self._span(start, end))
+            for kind, side, start, end in self._engine.drain()
+            if kind == _core.SEGMENT_KIND
+        ]
+
+    def _span(self, start: int, end: int) -> Span:
+        if self._resamplers is None:
+            return Span(start=start, end=end)
+        moved = (_back(at, self.rate_hz, self._taken) for at in (start, end))
+        return Span(start=next(moved), end=next(moved))
+
+
+def _takes(detector: str, rate_hz: int) -> bool:
+    """Whether the detector hears this rate as it is."""
+    return rate_hz in _RATES_HZ[detector] if detector in _RATES_HZ else rate_hz % 50 == 0
 
 
 def _found(pcm: Pcm, rate_hz: int, detector: str) -> list[Span]:
