@@ -157,7 +157,7 @@ def build(folder: Path) -> None:
         [f"{NAME}.pyx"],
         include_dirs=[np.get_include(), str(SOURCES)],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-        extra_compile_args=[] if project["MSVC"] else ["-O1", "-w"],
+        extra_compile_args=[] if project["MSVC"] else ["-O0", "-w"],
         libraries=project["LIBRARIES"],
     )
     setuptools.setup(

@@ -221,6 +221,29 @@ def test_both_sides_at_full_scale_are_held_inside_int16_and_counted() -> None:
     assert engine.counts().clipped == 100
 
 
+def test_the_recording_has_the_caller_first() -> None:
+    engine = Engine()
+    engine.feed(Side.CALLER, tone(20))
+    engine.feed(Side.ASSISTANT, tone(20, 700))
+    engine.advance()
+    assert engine.stereo().shape == (480, 2)
+    assert np.array_equal(engine.stereo(), np.stack([tone(20), tone(20, 700)], axis=1))
+
+
+@pytest.mark.parametrize(
+    "pcm",
+    [
+        np.zeros(480, np.float32),
+        np.zeros(480, ">i2"),
+        np.zeros((480, 2), np.int16),
+        np.zeros(960, np.int16)[::2],
+    ],
+)
+def test_audio_that_is_not_plain_int16_is_refused(pcm: Pcm) -> None:
+    with pytest.raises(TypeError, match="not contiguous 1-dimensional int16"):
+        Engine().feed(Side.CALLER, pcm)
+
+
 def test_an_hour_of_uneven_feeding_loses_no_sample() -> None:
     engine = Engine(tick_ms=200, ring_ms=4000, hold_ms=(0, 120))
     rng = np.random.default_rng(5)

@@ -79,6 +79,21 @@ def test_segments_are_the_python_calls_decisions(rate_hz: int) -> None:
     assert segments(pcm, rate_hz, "webrtc") == expected
 
 
+@pytest.mark.parametrize("rate_hz", TABLES_HZ)
+def test_every_build_of_the_kernels_gives_the_same(
+    rate_hz: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(8)
+    # Full scale of random sign is the hardest case for the filter's sums.
+    pcm = np.concatenate(
+        [speechlike(rate_hz, 3.0), rng.choice([-32_768, 32_767], rate_hz).astype(np.int16)]
+    )
+    here = segments(pcm, rate_hz, "webrtc")
+    monkeypatch.setattr(_core, "WIDE_KERNELS", False)
+    assert segments(pcm, rate_hz, "webrtc") == here
+    assert here == joined(python_decisions(pcm, rate_hz), rate_hz // 100)
+
+
 def through_python(pcm: Pcm) -> list[tuple[int, int, int, int]]:
     engine = _core.Engine(24_000, len(pcm), "webrtc", (0, 0), len(pcm), False)
     engine.feed(0, pcm)

@@ -25,8 +25,10 @@ cnp.import_array()
 cdef extern from "_kernels.h" nogil:
     uint64_t duplex_energy(const int16_t *x, int64_t n) noexcept
     int64_t duplex_mix(const int16_t *a, const int16_t *b, int16_t *out, int64_t n) noexcept
-    void duplex_decimate(const int16_t *x, const int16_t *h, int taps, int factor,
+    void duplex_decimate(int wide, const int16_t *x, const int16_t *h, int taps, int factor,
                          int16_t *y, int n) noexcept
+    void duplex_interleave(const int16_t *a, const int16_t *b, int16_t *out, int64_t n) noexcept
+    int duplex_wide() noexcept
     int vad_open(const char *path) noexcept
     void *vad_new(int mode) noexcept
     int vad_process(void *handle, const int16_t *frame, int n) noexcept
@@ -47,6 +49,8 @@ cdef enum:
     LOW_WATER_BLOCKS = 50
 
 VOICED_RMS_THRESHOLD = VOICED_RMS
+# Whether engines built from now on run the kernels for newer processors.
+WIDE_KERNELS = duplex_wide() != 0
 
 cdef enum Detectors:
     RMS = 0
@@ -230,6 +234,7 @@ cdef class Engine:
     cdef int factor
     cdef int taps
     cdef const int16_t *fir
+    cdef bint wide
     cdef readonly int64_t decided
     cdef int holder
     cdef int64_t partition[4]
@@ -271,8 +276,9 @@ cdef class Engine:
             self.detector, self.frame = WEBRTC, self.rate_hz // 100
             self.factor = self.rate_hz // 8000
             self.ahead = 11 * self.factor if self.factor > 1 else 0
-            # A tap on every sample within `ahead`, padded to a multiple of eight.
-            self.taps = (2 * <int>self.ahead + 8) // 8 * 8
+            # A tap on every sample within `ahead`, padded to a multiple of sixteen.
+            self.taps = (2 * <int>self.ahead + 16) // 16 * 16
+            self.wide = WIDE_KERNELS
             if self.factor == 2:
                 self.fir = duplex_fir_16
             elif self.factor == 3:
@@ -296,8 +302,8 @@ cdef class Engine:
         p.low_now = INT64_MAX
         p.data = <int16_t *>calloc(p.mask + 1, sizeof(int16_t))
         self.out[side] = <int16_t *>calloc(ring, sizeof(int16_t))
-        # Eight samples of slack: the padded taps reach past the last sample.
-        ear.buffer = <int16_t *>calloc(self.frame + 2 * self.ahead + 8, sizeof(int16_t))
+        # Sixteen samples of slack: the padded taps reach past the last sample.
+        ear.buffer = <int16_t *>calloc(self.frame + 2 * self.ahead + 16, sizeof(int16_t))
         if p.data == NULL or self.out[side] == NULL or ear.buffer == NULL:
             raise MemoryError
         if self.detector == WEBRTC:
@@ -326,17 +332,25 @@ cdef class Engine:
 
     # ---- between advances ----
 
-    def feed(self, int side, const int16_t[::1] pcm not None) -> int:
-        """Queue int16 samples said by ``side``; return how many fitted."""
+    def feed(self, int side, cnp.ndarray pcm not None) -> int:
+        """Queue int16 samples said by ``side``; return how many fitted.
+
+        Raises TypeError unless ``pcm`` is one-dimensional, contiguous, native int16.
+        """
+        # Not a typed memoryview: taking one costs more than all the rest of a feed.
+        if (cnp.PyArray_TYPE(pcm) != cnp.NPY_INT16 or cnp.PyArray_NDIM(pcm) != 1
+                or not cnp.PyArray_ISCARRAY_RO(pcm)):
+            raise TypeError(
+                f"pcm is {pcm.ndim}-dimensional {pcm.dtype}, not contiguous 1-dimensional int16"
+            )
         cdef Playout *p = self._ring(side)
-        cdef int64_t n = min(pcm.shape[0], p.capacity - p.queued)
+        cdef const int16_t *source = <const int16_t *>cnp.PyArray_DATA(pcm)
+        cdef int64_t n = min(<int64_t>cnp.PyArray_DIM(pcm, 0), p.capacity - p.queued)
         cdef int64_t at = (p.head + p.queued) & p.mask
         cdef int64_t first = min(n, p.mask + 1 - at)
-        if n <= 0:
-            return 0
-        memcpy(p.data + at, &pcm[0], first * sizeof(int16_t))
+        memcpy(p.data + at, source, first * sizeof(int16_t))
         if n > first:
-            memcpy(p.data, &pcm[first], (n - first) * sizeof(int16_t))
+            memcpy(p.data, source + first, (n - first) * sizeof(int16_t))
         p.queued += n
         p.accepted += n
         return n
@@ -414,6 +428,14 @@ cdef class Engine:
     def mixed(self):
         """Return both sides of the last advance in one channel, held inside int16."""
         return self._copy(self.mixture)
+
+    def stereo(self):
+        """Return both sides of the last advance, shape (samples, 2), caller first."""
+        cdef cnp.npy_intp[2] shape
+        shape[0], shape[1] = self.span, 2
+        both = cnp.PyArray_SimpleNew(2, shape, cnp.NPY_INT16)
+        duplex_interleave(self.out[0], self.out[1], <int16_t *>cnp.PyArray_DATA(both), self.span)
+        return both
 
     @property
     def pending(self) -> int:
@@ -653,7 +675,7 @@ cdef class Engine:
             return loud
         memset(ear.buffer + ear.fill, 0, (whole - ear.fill) * sizeof(int16_t))
         if self.factor > 1:
-            duplex_decimate(ear.buffer, self.fir, self.taps, self.factor, frame, VAD_FRAME)
+            duplex_decimate(self.wide, ear.buffer, self.fir, self.taps, self.factor, frame, VAD_FRAME)
             narrow = frame
         cdef int answer
         if ear.native != NULL:

@@ -204,6 +204,10 @@ class Engine:
         """Return both sides of the last advance in one channel, held inside int16."""
         return self._core.mixed()
 
+    def stereo(self) -> Pcm:
+        """Return both sides of the last advance, shape (samples, 2), the caller first."""
+        return self._core.stereo()
+
     def flush(self, side: Side) -> int:
         """Discard what is queued from ``side`` (barge-in); return the samples."""
         return self._core.flush(side)

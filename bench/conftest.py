@@ -1,0 +1,88 @@
+"""What the benches share: paired measurement, one table at the end, figures in the JSON.
+
+Two things are measured turn by turn in one process, in CPU time, and compared
+by the median of the ratios of each pair, so a busy machine slows both.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+ROWS: list[Row] = []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of the table: what was measured, the figure, the goal, whether it is met."""
+
+    name: str
+    figure: str
+    goal: str
+    met: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Median CPU seconds of two works done in turn, and the median of ``two / one``."""
+
+    one: float
+    two: float
+    ratio: float
+
+
+def cpu_seconds(work: Callable[[], None]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def paired(one: Callable[[], None], two: Callable[[], None], rounds: int) -> Pair:
+    """Time two works in turn ``rounds`` times, after one round that warms both up."""
+    one()
+    two()
+    times = [(cpu_seconds(one), cpu_seconds(two)) for _ in range(rounds)]
+    return Pair(
+        one=statistics.median(a for a, _ in times),
+        two=statistics.median(b for _, b in times),
+        ratio=statistics.median(b / a for a, b in times),
+    )
+
+
+class Bench:
+    """Reports figures to the table and to pytest-benchmark's JSON."""
+
+    def __init__(self, fixture: BenchmarkFixture) -> None:
+        self.fixture = fixture
+        self.rounds = 9 if fixture.enabled else 1
+
+    def time(self, work: Callable[[], None]) -> None:
+        """Let pytest-benchmark time the work too, for its own statistics."""
+        self.fixture.pedantic(work, rounds=self.rounds, warmup_rounds=0)
+
+    def report(self, name: str, figure: str, goal: str, met: bool, **numbers: float) -> None:
+        ROWS.append(Row(name=name, figure=figure, goal=goal, met=met))
+        self.fixture.extra_info.update(numbers)
+
+
+@pytest.fixture
+def bench(benchmark: BenchmarkFixture) -> Bench:
+    return Bench(benchmark)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not ROWS:
+        return
+    width = max(len(row.name) for row in ROWS)
+    middle = max(len(row.figure) for row in ROWS)
+    terminalreporter.section("measured against peers and limits in this run")
+    for row in ROWS:
+        mark = "met" if row.met else "NOT MET"
+        terminalreporter.line(
+            f"{row.name:<{width}}  {row.figure:>{middle}}  goal {row.goal}  {mark}"
+        )
