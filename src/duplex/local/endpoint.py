@@ -1,0 +1,157 @@
+"""Endpointing: where the other side's utterances begin and end.
+
+An adaptive energy detector on 10 ms frames of 24 kHz audio: integer energies
+against a noise floor that follows the quietest frames of the last two seconds.
+It is pure and driven block by block; it never sees words and never waits.
+Positions are samples of the session. This is how a voice hears turns; what a
+recording contains is measured elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from duplex.local.seams import VOICE_RATE_HZ, Pcm
+
+BLOCK = VOICE_RATE_HZ // 50
+"""Samples given to :meth:`Endpointer.push` at a time (20 ms)."""
+FRAME = BLOCK // 2
+QUIET = VOICE_RATE_HZ // 2
+"""Quiet that ends an utterance (500 ms)."""
+SHORTEST = VOICE_RATE_HZ * 120 // 1000
+"""Less voice than this is no utterance."""
+LONGEST = VOICE_RATE_HZ * 28
+"""An utterance is ended here at the latest; the ears take no more."""
+BURST_GAP = VOICE_RATE_HZ * 3 // 10
+"""Quiet after which resumed speech counts as a new burst of the same utterance."""
+
+_LOUD = 110 * 110
+"""Mean square below which nothing counts as speech, however quiet the line (-49 dBFS)."""
+_ON, _OFF = 4.0, 2.5
+"""Times the floor that begins (6 dB) and sustains (4 dB) speech; the quietest of
+200 frames of steady noise lies 1 dB under its mean."""
+_START_FRAMES = 3
+_SUSTAIN_FRAMES = 2
+_BACK_FRAMES = 10
+_FLOOR_FRAMES = 25
+_FLOOR_WINDOWS = 8
+
+
+class Kind(Enum):
+    BEGAN = "began"
+    ENDED = "ended"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """An utterance began, ended, or turned out too short to be one."""
+
+    kind: Kind
+    start: int
+    end: int
+
+
+class Endpointer:
+    """Follows one side; the attributes are valid after every :meth:`push`."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.speaking = False
+        self.start = 0
+        """First sample of the utterance in progress, or of the last one."""
+        self.last_active = 0
+        """End of the last frame that held voice."""
+        self.burst = 0
+        """Where the present unbroken stretch of the utterance began."""
+        self._floor = _Floor()
+        self._recent: deque[float] = deque(maxlen=_BACK_FRAMES + _START_FRAMES)
+        self._run = 0
+        self._began = False
+        self._free_from = 0
+
+    def push(self, block: Pcm) -> Edge | None:
+        """Take the next 20 ms (int16); return the edge it revealed, if any."""
+        assert len(block) == BLOCK, len(block)
+        frames = block.reshape(2, FRAME).astype(np.int64)
+        sums = frames.sum(axis=1)
+        squares = (frames * frames).sum(axis=1)
+        # Variance, not power: a line's constant offset is no sound.
+        for total, square in zip(sums.tolist(), squares.tolist(), strict=True):
+            self._frame((square - total * total / FRAME) / FRAME)
+        return self._edge()
+
+    def quiet(self) -> int:
+        """Samples since the last voice."""
+        return self.position - self.last_active
+
+    def _frame(self, energy: float) -> None:
+        floor = self._floor.push(energy)
+        self.position += FRAME
+        self._recent.append(energy)
+        threshold = max(_LOUD / 2, floor * _OFF) if self.speaking else max(_LOUD, floor * _ON)
+        self._run = self._run + 1 if energy >= threshold else 0
+        if self.speaking:
+            if self._run >= _SUSTAIN_FRAMES:
+                first = self.position - self._run * FRAME
+                if first - self.last_active >= BURST_GAP:
+                    self.burst = first
+                self.last_active = self.position
+        elif self._run >= _START_FRAMES:
+            self.speaking = True
+            self.start = self.burst = self._back_dated(max(_LOUD / 2, floor * _OFF))
+            self.last_active = self.position
+            self._began = True
+
+    def _back_dated(self, threshold: float) -> int:
+        """Return where the voice that has just been found really began."""
+        frames = 0
+        for energy in reversed(self._recent):
+            if energy < threshold:
+                break
+            frames += 1
+        return max(self.position - frames * FRAME, self._free_from)
+
+    def _edge(self) -> Edge | None:
+        if self._began:
+            self._began = False
+            return Edge(kind=Kind.BEGAN, start=self.start, end=self.position)
+        if not self.speaking:
+            return None
+        if self.quiet() < QUIET and self.position - self.start < LONGEST:
+            return None
+        self.speaking = False
+        self._run = 0
+        self._free_from = self.last_active
+        long_enough = self.last_active - self.start >= SHORTEST
+        kind = Kind.ENDED if long_enough else Kind.DROPPED
+        return Edge(kind=kind, start=self.start, end=self.last_active)
+
+
+class _Floor:
+    """The noise floor: the quietest frame of the last two seconds.
+
+    Digital silence says nothing about a line's noise (a lost packet, a muted
+    sender), so it is left out; a line of nothing else has floor 0.
+    """
+
+    def __init__(self) -> None:
+        self._windows: deque[float] = deque(maxlen=_FLOOR_WINDOWS)
+        self._least = 0.0
+        self._count = 0
+
+    def push(self, energy: float) -> float:
+        """Take the next frame's energy; return the floor."""
+        if energy <= 0:
+            return self._least
+        if self._count % _FLOOR_FRAMES == 0:
+            self._windows.append(energy)
+        else:
+            self._windows[-1] = min(self._windows[-1], energy)
+        self._count += 1
+        self._least = min(self._windows)
+        return self._least
