@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from duplex.application.reading import Found
-from duplex.application.words import ONES, ORDINALS, TENS
+from duplex.application.words import NUMBER, ONES, ORDINAL, ORDINALS, TENS
 
 _WORDS = """
     a about absolutely actually again ah all alright also am an and another any anything are
@@ -32,8 +32,10 @@ _WORDS = """
 """
 _NOT_NAMES = frozenset(_WORDS.split())
 _PARTICLES = frozenset(("de", "da", "di", "del", "van", "von", "der", "den", "bin", "al", "la"))
-_ALSO_NAMES = "hope will may april june august grace mark rose art pat sue bill"
-_FEW = frozenset(_ALSO_NAMES.split())
+_MONTHS = frozenset(
+    ("january", "february", "march", "april", "may", "june", "july", "august", "september",
+     "october", "november", "december")
+)  # fmt: skip
 _WORD = r"[^\W\d_]+(?:['-][^\W\d_]+)*"
 _RUN = rf"(?P<name>{_WORD}(?:,? {_WORD}){{0,3}})"
 
@@ -88,7 +90,7 @@ def _name(match: re.Match[str], text: str, *, any_case: bool) -> Found | None:
         # Ears that lost the first capital lost them all; otherwise capitals decide.
         lower = any_case and words[0][0].islower()
         end = start + word.end()
-    while words and words[-1].lower() in _PARTICLES:
+    while len(words) > 1 and words[-1].lower() in _PARTICLES:
         end -= len(words.pop()) + 1
     if not words or not _ends_well(text, end, words):
         return None
@@ -104,7 +106,8 @@ def _can_be_name(word: str, *, any_case: bool) -> bool:
 
 def _ends_well(text: str, end: int, words: list[str]) -> bool:
     """A month is no name when a day follows; ``i`` of one letter never is."""
-    if words[-1].lower() in _FEW and re.match(r"\s*(?:the )?\d", text[end:]):
+    day = rf"\s*(?:the )?(?:\d|{ORDINAL}\b|{NUMBER}\b)"
+    if words[-1].lower() in _MONTHS and re.match(day, text[end:].lower()):
         return False
     return not (len(words) == 1 and len(words[0]) < 2)
 

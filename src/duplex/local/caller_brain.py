@@ -181,6 +181,10 @@ class CallerBrain:
             return self._carry_on("refused")
         if not meaning.question:
             return ()
+        if self._tries["correct"] and not self._tries["pardon"]:
+            # Asked what should be different: the correction once more.
+            self._tries["pardon"] += 1
+            return self._repeat()
         # Not understood twice: offer what is still to be said.
         due = [item for item in self._ready() if trigger_kind(item.trigger_condition) == "asks"]
         if self._tries["pardon"] % 2 and due:
