@@ -14,13 +14,14 @@ from duplex.clock import Clock, VirtualClock
 from duplex.errors import SessionError
 from duplex.local.faults import parse_fault
 from duplex.local.pipe import pipe
-from duplex.local.seams import Pcm, VoiceFrame, Words
+from duplex.local.seams import Note, Pcm, VoiceFrame, Words
 from duplex.local.server import LocalServer
 from duplex.participants.live import Limits, LiveSession
 from duplex.participants.live_words import Piece, conversation
 from duplex.participants.transport import Transport, TransportClosed, sessions_url
 from duplex.protocols.gpt_live import estimate_tokens
 from duplex.protocols.gpt_live_client import LiveConfig
+from duplex.protocols.gpt_live_server import SessionConfig
 from duplex.values import Happening, Side
 from gpt_live_voices import ToneVoice, Voices
 from live_bench import LiveBench
@@ -173,8 +174,6 @@ async def test_without_notes_utterances_are_runs_of_transcript_without_a_gap() -
 async def test_agenda_and_finished_are_told_by_a_caller_only() -> None:
     class Noting(ToneVoice):
         async def frame(self, pcm: Pcm) -> VoiceFrame:
-            from duplex.local.seams import Note
-
             frame = await super().frame(pcm)
             notes = (
                 Note(kind="agenda", fields={"item_id": "date", "status": "completed"}),
@@ -349,10 +348,7 @@ async def test_a_peer_that_never_closes_cannot_hold_up_the_end() -> None:
     ]
 
 
-def long_tone(config: object) -> ToneVoice:
-    from duplex.protocols.gpt_live_server import SessionConfig
-
-    assert isinstance(config, SessionConfig)
+def long_tone(config: SessionConfig) -> ToneVoice:
     return ToneVoice(config, tone_ms=1_000)
 
 

@@ -39,9 +39,12 @@ class LiveConfig:
     delegation: Mapping[str, Json] = field(default_factory=lambda: {"type": "client"})
 
     def as_json(self, audio: AudioFormat) -> dict[str, Json]:
+        # A custom voice travels as an object with its id, a built-in one as its name.
+        custom = self.voice.startswith("voice_")
+        voice: Json = {"id": self.voice} if custom else self.voice
         session: dict[str, Json] = {
             "model": self.model,
-            "audio": {"format": audio.as_json(), "output": {"voice": self.voice}},
+            "audio": {"format": audio.as_json(), "output": {"voice": voice}},
             "delegation": dict(self.delegation),
         }
         if self.instructions.strip():
