@@ -64,6 +64,18 @@ class Distribution:
     flags: tuple[str, ...] = ()
     reason: str | None = None
 
+    def unknown(self, pointer: str) -> dict[str, Json]:
+        """Why which members are null, by JSON pointer below ``pointer``."""
+        if self.reason is not None:
+            return {pointer: self.reason}
+        found: dict[str, Json] = {}
+        if self.plus_minus is None:
+            found[f"{pointer}/plus_minus_ms"] = "edges without a known width"
+        if self.ci95 is None:
+            for name in ("ci95", "ci95_p50", "ci95_p95"):
+                found[f"{pointer}/{name}"] = f"needs two {self.resampled}"
+        return found
+
     def as_json(self) -> dict[str, Json]:
         """The object of the interface; ``plus_minus_ms`` because all of ours are ms."""
         return {
@@ -106,6 +118,14 @@ class Rate:
         if not self.denominator or self.numerator > self.denominator:
             return None
         return wilson(self.numerator, self.denominator)
+
+    def unknown(self, pointer: str, why: str) -> dict[str, Json]:
+        """Why which members are null, by JSON pointer below ``pointer``."""
+        if self.value is None:
+            return {pointer: why}
+        if self.ci95 is None:
+            return {f"{pointer}/ci95": "it can count more than one of each"}
+        return {}
 
     def as_json(self) -> dict[str, Json]:
         """``rate`` with its counts and interval."""
@@ -264,7 +284,7 @@ def _flags(n: int, enough: bool) -> tuple[str, ...]:
     if n < P99_NEEDS:
         flags.append(f"p99 rests on {n} values, wanted {P99_NEEDS}")
     if not enough:
-        flags.append("no interval from a single unit")
+        flags.append("no interval from one alone")
     return tuple(flags)
 
 

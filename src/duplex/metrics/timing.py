@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from duplex.metrics.floor import Floor, floor_of
 from duplex.metrics.live_facts import ClockFacts, LiveFacts
 from duplex.metrics.relay import Relay, relay_of
-from duplex.metrics.responses import Outcome, ReplyKind, Responses, between, responses_of
+from duplex.metrics.responses import Outcome, ReplyKind, Responses, responses_of
 from duplex.metrics.scores import TurnTaking, turn_taking
 from duplex.metrics.speech import Speech
 from duplex.metrics.stats import Distribution, Measured, Rate, distribution
@@ -117,7 +117,7 @@ def timing(
     responses = responses_of(talk, policy, speech.tick_ms)
     yielding = yielding_of(talk, speech, responses, policy)
     latencies = _latencies(talk, responses)
-    stops = _stops(talk, yielding, speech.tick_ms)
+    stops = _stops(talk, yielding)
     return TimingBlock(
         version=TIMING_VERSION,
         policy=policy,
@@ -155,13 +155,13 @@ def _latencies(talk: Talk, responses: Responses) -> tuple[Measured, ...]:
     )
 
 
-def _stops(talk: Talk, yielding: Yielding, tick_ms: float) -> tuple[Measured, ...]:
+def _stops(talk: Talk, yielding: Yielding) -> tuple[Measured, ...]:
     """Times to yield of the barge-ins that were yielded to, in milliseconds."""
     return tuple(
         Measured(
             value=barge_in.stop_after * 1000 / talk.rate_hz,
-            plus_minus=between(barge_in.onset_edge, barge_in.stop_edge, tick_ms),
-            unreliable=barge_in.onset_edge.unreliable or barge_in.stop_edge.unreliable,
+            plus_minus=barge_in.plus_minus_ms,
+            unreliable=barge_in.unreliable,
         )
         for barge_in in yielding.barge_ins
         if barge_in.yielded

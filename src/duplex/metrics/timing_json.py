@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from duplex.metrics.floor import floor_json, share_json
 from duplex.metrics.intervals import Runs, clip, intersect, longest, total
 from duplex.metrics.relay import clock_json
-from duplex.metrics.responses import NO_LATENCY, Fate
+from duplex.metrics.responses import NO_LATENCY
 from duplex.metrics.speech import EdgeError
 from duplex.metrics.stats import Distribution, Rate
 from duplex.metrics.timing_policy import milliseconds
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from duplex.metrics.timing import TimingBlock
 
 _NO_FACTS = "only a live call's own log knows it"
+_UNTOLD = "the call ended before it could be told"
 
 
 def block_json(block: TimingBlock) -> dict[str, Json]:
@@ -233,7 +234,7 @@ class _Writer:
             "cut_ins": len(fate.cut_ins),
             **self._yielded(pointer, self._barge_ins.get(index)),
             "turn_taking_score": self.known(
-                f"{pointer}/turn_taking_score", _round(score, 6), _unscored(fate)
+                f"{pointer}/turn_taking_score", _round(score, 6), fate.why or _UNTOLD
             ),
         }
 
@@ -241,11 +242,11 @@ class _Writer:
         if barge_in is None:
             self.known(f"{pointer}/yielded", None, "no barge-in")
             return {"barge_in": False, "yielded": None}
-        why = "the call ended before it could be told"
         return {
             "barge_in": True,
-            "yielded": self.known(f"{pointer}/yielded", barge_in.yielded, why),
+            "yielded": self.known(f"{pointer}/yielded", barge_in.yielded, _UNTOLD),
             "stop_after_ms": self._ms(barge_in.stop_after),
+            **_some(stop_plus_minus_ms=_round(barge_in.plus_minus_ms)),
         }
 
     def _assistant_turn(
@@ -281,21 +282,11 @@ class _Writer:
         return {**rate, "labelled": sum(event.labelled for event in events)}
 
     def _spread(self, pointer: str, found: Distribution) -> Json:
-        if found.reason is not None:
-            self.unknown[pointer] = found.reason
-        else:
-            why = "edges without a known width" if found.plus_minus is None else None
-            self.known(f"{pointer}/plus_minus_ms", _round(found.plus_minus), why)
-            if found.ci95 is None:
-                for name in ("ci95", "ci95_p50", "ci95_p95"):
-                    self.unknown[f"{pointer}/{name}"] = "a single value has no interval"
+        self.unknown |= found.unknown(pointer)
         return found.as_json()
 
     def _rate(self, pointer: str, rate: Rate, why: str) -> dict[str, Json]:
-        if rate.value is None:
-            self.unknown[pointer] = why
-        elif rate.ci95 is None:
-            self.unknown[f"{pointer}/ci95"] = "it counts more than one a turn"
+        self.unknown |= rate.unknown(pointer, why)
         return rate.as_json()
 
     def _reaction(self, pointer: str, event: Event | None) -> dict[str, Json]:
@@ -362,10 +353,6 @@ def _unanswered(block: TimingBlock) -> Json:
         "late": ledger.late,
         "censored": ledger.censored,
     }
-
-
-def _unscored(fate: Fate) -> str:
-    return fate.why or "its reply has no latency"
 
 
 def _runs(turn: Turn) -> Runs:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 
-from duplex.metrics.intervals import Run, Runs, clip, merge, subtract, total
+from duplex.metrics.intervals import Run, Runs, clip, merge, subtract
 from duplex.metrics.speech import Speech, SpokenSegment, tidy
 from duplex.metrics.timing_policy import TimingPolicy, samples
 from duplex.metrics.voices import Voice, VoiceKind, Voices, voices_of
@@ -69,39 +69,28 @@ def talk_of(speech: Speech, policy: TimingPolicy) -> Talk:
     """Judge the segments of a call and join them into turns."""
     sides = {side: tidy(speech.side(side), speech.duration) for side in Side}
     first = voices_of(sides, speech, policy)
+    rule = _FloorRule(first, policy, speech.rate_hz)
     pieces = {
-        side: tuple(
-            piece
-            for segment in sides[side]
-            for piece in _split(segment, _claims(first[side.other]), policy, speech.rate_hz)
-        )
+        side: tuple(piece for segment in sides[side] for piece in _split(segment, side, rule))
         for side in Side
     }
     voices = first if pieces == sides else voices_of(pieces, speech, policy)
-    joiner = _Joiner(voices, policy, speech.rate_hz)
+    rule = _FloorRule(voices, policy, speech.rate_hz)
     return Talk(
         rate_hz=speech.rate_hz,
         duration=speech.duration,
         voices=voices,
-        turns={side: joiner.turns(side) for side in Side},
+        turns={side: _joined(side, rule) for side in Side},
     )
 
 
-def _claims(voices: Voices) -> Voices:
-    """The voices that claim the floor."""
-    return tuple(voice for voice in voices if voice.kind is VoiceKind.TURN)
-
-
-def _split(
-    segment: SpokenSegment, claims: Voices, policy: TimingPolicy, rate_hz: int
-) -> list[SpokenSegment]:
+def _split(segment: SpokenSegment, side: Side, rule: _FloorRule) -> list[SpokenSegment]:
     """The segment, parted at the pauses in which the other side had the floor."""
     pieces: list[SpokenSegment] = []
     rest = segment
     for start, end in clip(merge(segment.pauses), segment.start, segment.end):
-        if start <= rest.start or end >= segment.end:
-            continue
-        if _lost(rest.start, (start, end), segment.end, claims, policy, rate_hz):
+        inside = rest.start < start and end < segment.end
+        if inside and rule.taken(side, rest.start, (start, end), segment.end):
             pieces.append(_part(rest, rest.start, start))
             rest = _part(rest, end, rest.end)
     return [*pieces, rest]
@@ -113,79 +102,79 @@ def _part(segment: SpokenSegment, start: int, end: int) -> SpokenSegment:
     return replace(segment, start=start, end=end, pauses=pauses, text=None)
 
 
-def _lost(
-    begun: int, pause: Run, end: int, claims: Voices, policy: TimingPolicy, rate_hz: int
-) -> bool:
-    """Whether the other side had the floor in a pause inside a segment.
-
-    A pause shorter than what taking the floor needs counts when the other side
-    went through it in a turn of its own: begun a little before the pause, over
-    a little after it.
-    """
-    start, stop = pause
-    if stop - start < samples(policy.split_pause_ms, rate_hz):
-        return False
-    if _took_floor(pause, claims, samples(policy.floor_taken_ms, rate_hz)):
-        return True
-    lead = samples(policy.early_lead_ms, rate_hz)
-    at = bisect_right(claims, start, key=lambda voice: voice.start) - 1
-    if at < 0:
-        return False
-    other = claims[at]
-    began_in = begun < other.start and start - other.start <= lead
-    over_soon = stop <= other.end < end and other.end - stop <= lead
-    return began_in and over_soon
+def _joined(side: Side, rule: _FloorRule) -> Turns:
+    """Join the voices of one side that claim the floor."""
+    turns: list[list[Voice]] = []
+    for voice in rule.claims[side]:
+        if turns and not rule.parted(side, turns[-1], voice):
+            turns[-1].append(voice)
+        else:
+            turns.append([voice])
+    return tuple(Turn(side=side, voices=tuple(voices)) for voices in turns)
 
 
-def _took_floor(pause: Run, claims: Voices, least: int) -> bool:
-    """Whether a claim starts in the pause or claims hold ``least`` samples of it."""
-    start, end = pause
-    first = bisect_left(claims, start, key=lambda voice: voice.start)
-    if first < len(claims) and claims[first].start < end:
-        return True
-    held = claims[max(first - 1, 0)] if claims else None
-    return held is not None and min(held.end, end) - max(held.start, start) >= least
-
-
-class _Joiner:
-    """Joins the turn voices of one side."""
+class _FloorRule:
+    """Who has the floor in a pause, from the voices that claim it."""
 
     def __init__(self, voices: dict[Side, Voices], policy: TimingPolicy, rate_hz: int) -> None:
-        self._claims = {side: _claims(voices[side]) for side in Side}
-        self._least = samples(policy.floor_taken_ms, rate_hz)
+        self.claims = {
+            side: tuple(voice for voice in voices[side] if voice.kind is VoiceKind.TURN)
+            for side in Side
+        }
+        self._starts = {side: [voice.start for voice in self.claims[side]] for side in Side}
+        self._held = samples(policy.floor_taken_ms, rate_hz)
+        self._shortest = samples(policy.split_pause_ms, rate_hz)
+        self._lead = samples(policy.early_lead_ms, rate_hz)
         self._resume = samples(policy.resume_ms, rate_hz)
         self._caller_pause = samples(policy.caller_pause_ms, rate_hz)
 
-    def turns(self, side: Side) -> Turns:
-        turns: list[list[Voice]] = []
-        for voice in self._claims[side]:
-            if turns and not self._parted(side, turns[-1][0].start, turns[-1][-1].end, voice.start):
-                turns[-1].append(voice)
-            else:
-                turns.append([voice])
-        return tuple(Turn(side=side, voices=tuple(voices)) for voices in turns)
-
-    def _parted(self, side: Side, begun: int, start: int, end: int) -> bool:
-        """Whether the pause ``[start, end)`` ends the turn that began at ``begun``."""
-        if side is Side.ASSISTANT and self._dips(start, end):
-            return False
-        if _took_floor((start, end), self._claims[side.other], self._least):
+    def parted(self, side: Side, turn: list[Voice], voice: Voice) -> bool:
+        """Whether the pause between a turn so far and the next voice ends the turn."""
+        pause = (turn[-1].end, voice.start)
+        if self.taken(side, turn[-1].start, pause, voice.end):
             return True
         if side is Side.CALLER:
-            return end - start > self._caller_pause
-        return end - start >= self._resume and self._cut_in(side.other, begun, start)
+            return pause[1] - pause[0] > self._caller_pause
+        quiet = pause[1] - pause[0] >= self._resume
+        return quiet and self._cut_in(turn[0].start, pause[0])
 
-    def _dips(self, start: int, end: int) -> bool:
-        """Whether the assistant only faltered under a barge-in: it resumed too soon to yield."""
-        claims = self._claims[Side.CALLER]
-        at = bisect_left(claims, start, key=lambda voice: voice.start) - 1
-        return end - start < self._resume and at >= 0 and claims[at].end > end
+    def taken(self, side: Side, begun: int, pause: Run, end: int) -> bool:
+        """Whether the other side took the floor in a pause of ``side``.
 
-    def _cut_in(self, side: Side, begun: int, start: int) -> bool:
-        """Whether ``side`` cut in on a turn since it began: silence after that gives it up."""
-        claims = self._claims[side]
-        at = bisect_left(claims, start, key=lambda voice: voice.start) - 1
-        return at >= 0 and claims[at].start > begun
+        ``begun`` is where the speech before the pause began, ``end`` where the
+        speech after it ends. The other side must start in the pause or hold
+        enough of it; a pause too short for that counts when a whole turn lies
+        across it. An assistant that falters under a barge-in keeps its turn.
+        """
+        start, stop = pause
+        if side is Side.ASSISTANT and self._falters(start, stop):
+            return False
+        if stop - start < self._held:
+            return stop - start >= self._shortest and self._crossed(side, begun, pause, end)
+        claims = self.claims[side.other]
+        first = bisect_left(self._starts[side.other], start)
+        if first < len(claims) and claims[first].start < stop:
+            return True
+        return first > 0 and min(claims[first - 1].end, stop) - start >= self._held
+
+    def _crossed(self, side: Side, begun: int, pause: Run, end: int) -> bool:
+        """Whether a turn of the other side began soon before the pause and ended soon after."""
+        at = bisect_right(self._starts[side.other], pause[0]) - 1
+        if at < 0:
+            return False
+        other = self.claims[side.other][at]
+        began = begun < other.start and pause[0] - other.start <= self._lead
+        return began and pause[1] <= other.end < end and other.end - pause[1] <= self._lead
+
+    def _falters(self, start: int, stop: int) -> bool:
+        """Whether the caller barged in before the pause and outlasts it, short as it is."""
+        at = bisect_left(self._starts[Side.CALLER], start) - 1
+        return stop - start < self._resume and at >= 0 and self.claims[Side.CALLER][at].end > stop
+
+    def _cut_in(self, begun: int, start: int) -> bool:
+        """Whether the caller cut in since ``begun``: an assistant then silent gave its turn up."""
+        at = bisect_left(self._starts[Side.CALLER], start) - 1
+        return at >= 0 and self._starts[Side.CALLER][at] > begun
 
 
 def joined_runs(voices: Voices, gap: int) -> Runs:
@@ -203,8 +192,3 @@ def silences(talk: Talk) -> Runs:
     """Spans in which neither side is heard."""
     heard = merge((voice.start, voice.end) for side in Side for voice in talk.heard(side))
     return subtract(((0, talk.duration),) if talk.duration else (), heard)
-
-
-def voice_within(runs: Runs, start: int, end: int) -> int:
-    """Samples of ``runs`` in ``[start, end)``."""
-    return total(clip(runs, start, end))

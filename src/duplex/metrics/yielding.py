@@ -12,8 +12,8 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 from duplex.metrics.intervals import Run, Runs, run_over
-from duplex.metrics.responses import Outcome, Responses
-from duplex.metrics.speech import EdgeError, SoundKind, Speech
+from duplex.metrics.responses import Outcome, Responses, between
+from duplex.metrics.speech import SoundKind, Speech
 from duplex.metrics.timing_policy import TimingPolicy, samples
 from duplex.metrics.turns import Talk, joined_runs
 from duplex.metrics.voices import VoiceKind, Voices
@@ -39,8 +39,8 @@ class BargeIn:
     onset: int
     stop: int
     yielded: bool | None
-    onset_edge: EdgeError
-    stop_edge: EdgeError
+    plus_minus_ms: float | None = None
+    unreliable: bool = False
 
     @property
     def stop_after(self) -> int:
@@ -76,7 +76,14 @@ def yielding_of(talk: Talk, speech: Speech, responses: Responses, policy: Timing
     """Look at everything the caller did that the assistant had to take or ignore."""
     assistant = talk.heard(Side.ASSISTANT)
     runs = joined_runs(assistant, samples(policy.resume_ms, talk.rate_hz))
-    scene = _Scene(talk=talk, responses=responses, policy=policy, assistant=assistant, runs=runs)
+    scene = _Scene(
+        talk=talk,
+        responses=responses,
+        policy=policy,
+        assistant=assistant,
+        runs=runs,
+        tick_ms=speech.tick_ms,
+    )
     barge_ins = tuple(
         found
         for index in range(len(talk.turns[Side.CALLER]))
@@ -96,6 +103,7 @@ class _Scene:
     policy: TimingPolicy
     assistant: Voices
     runs: Runs
+    tick_ms: float
 
     def samples(self, ms: int) -> int:
         return samples(ms, self.talk.rate_hz)
@@ -107,7 +115,8 @@ def _barge_in(scene: _Scene, index: int) -> BargeIn | None:
     if turn.voices[0].label is Action.STOP or at < 0 or scene.assistant[at].end <= turn.start:
         return None
     last = _last_of_stop(scene, at, turn.end)
-    stop = scene.assistant[last].end
+    stop, offset = scene.assistant[last].end, scene.assistant[last].offset
+    onset = turn.voices[0].onset
     window = scene.samples(scene.policy.yield_window_ms)
     yielded: bool | None = stop - turn.start <= window
     if yielded and stop >= scene.talk.duration:
@@ -117,8 +126,8 @@ def _barge_in(scene: _Scene, index: int) -> BargeIn | None:
         onset=turn.start,
         stop=stop,
         yielded=yielded,
-        onset_edge=turn.voices[0].onset,
-        stop_edge=scene.assistant[last].offset,
+        plus_minus_ms=between(onset, offset, scene.tick_ms),
+        unreliable=onset.unreliable or offset.unreliable,
     )
 
 
