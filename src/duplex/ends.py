@@ -27,9 +27,9 @@ from duplex.application.prompts import (
     caller_instructions,
 )
 from duplex.errors import InputError
+from duplex.local.engines import Models, SpeechEngines
 from duplex.local.parties import voice_maker
 from duplex.local.server import LocalServer
-from duplex.local.speech import SpeechEngines
 from duplex.options import RunOptions
 from duplex.participants.base import Participant
 from duplex.participants.live import LiveSession
@@ -68,9 +68,8 @@ class Ends:
         """Load the speech engines when a local end needs them."""
         options = self._options
         if "local" in (options.caller, options.assistant):
-            self._engines = await SpeechEngines.open(
-                ears_model=options.ears_model, mouth_model=options.mouth_model
-            )
+            models = Models(ears=options.ears_model, mouth=options.mouth_model)
+            self._engines = await SpeechEngines.open(models)
             self._stack.push_async_callback(self._engines.close)
 
     async def close(self) -> None:

