@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from duplex.protocols import g711
@@ -38,6 +38,8 @@ from duplex.protocols.gpt_live_client import (
 from duplex.protocols.pcm_bytes import SampleCarry, from_bytes, to_bytes
 from duplex.values import Json
 
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A loaded machine is slow, which is no fault of the code under test."""
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
@@ -77,6 +79,7 @@ def ramp(samples: int) -> bytes:
     return to_bytes(np.arange(samples, dtype=np.int16) * 101)
 
 
+@UNHURRIED
 @given(st.binary(max_size=400), st.lists(st.integers(1, 60), max_size=20))
 def test_any_split_of_the_bytes_gives_the_same_samples(data: bytes, cuts: list[int]) -> None:
     carry = SampleCarry()
@@ -244,11 +247,13 @@ def test_what_cannot_be_read_is_a_value(message: str | bytes) -> None:
     assert isinstance(codec().receive(message), Broken)
 
 
+@UNHURRIED
 @given(st.text() | st.binary())
 def test_reading_never_raises_on_noise(message: str | bytes) -> None:
     codec().receive(message)
 
 
+@UNHURRIED
 @given(TYPES, st.dictionaries(FIELDS, JSON))
 def test_reading_never_raises_on_wrong_fields(kind: str, fields: dict[str, Json]) -> None:
     codec().receive(json.dumps({**fields, "type": kind}))
@@ -273,6 +278,7 @@ def test_reading_an_object_keeps_numbers_and_nesting() -> None:
     assert read_object('{"a":[1,2.5,{"b":null}]}') == {"a": [1, 2.5, {"b": None}]}
 
 
+@UNHURRIED
 @given(st.text(max_size=600), st.integers(1, 40))
 def test_split_text_fits_the_limit_and_keeps_every_word(text: str, limit: int) -> None:
     pieces = split_text(text, limit)

@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from duplex.protocols.gpt_live import CLIENT_TYPES, FORBIDDEN_VOICES, VOICES
@@ -461,6 +461,8 @@ def test_every_event_but_audio_has_an_id_of_its_own() -> None:
     assert "event_id" not in peer.read(machine.say_audio(np.zeros(4, np.int16)))
 
 
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A loaded machine is slow, which is no fault of the code under test."""
 KEYS = st.sampled_from(["event_id", "session", "audio", "content", "delegation_id", "item", "x"])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -469,6 +471,7 @@ JSON = st.recursive(
 )
 
 
+@UNHURRIED
 @given(st.booleans(), st.sampled_from(CLIENT_TYPES), st.dictionaries(KEYS, JSON))
 def test_the_machine_never_raises_and_every_reply_is_sound(
     started: bool, kind: str, fields: dict[str, Json]
@@ -476,11 +479,13 @@ def test_the_machine_never_raises_and_every_reply_is_sound(
     Peer(start=started).send({**fields, "type": kind})
 
 
+@UNHURRIED
 @given(st.text() | st.binary())
 def test_the_machine_never_raises_on_noise(message: str | bytes) -> None:
     ServerSession(session_id="s", expires_at=0).receive(message)
 
 
+@UNHURRIED
 @given(st.dictionaries(st.sampled_from(["model", "audio", "input", "delegation"]), JSON))
 def test_the_machine_never_raises_on_odd_settings(session: dict[str, Json]) -> None:
     Peer(start=False).send({"type": "session.start", "session": {"model": "gpt-live-1", **session}})

@@ -12,6 +12,7 @@ import pytest
 
 from duplex.clock import VirtualClock
 from duplex.errors import InputError
+from duplex.local import pipe as pipe_module
 from duplex.local.faults import FAULTS, MakeFault, parse_fault
 from duplex.local.pipe import pipe
 from duplex.local.rate_bridge import DELAY_MS
@@ -322,6 +323,23 @@ async def test_a_client_that_vanishes_frees_its_voice_and_the_clock() -> None:
     await made.client.clock.advance(RATE)
     await made.client.clock.settle()
     assert made.voice.closed
+
+
+async def test_a_client_that_reads_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipe_module, "PIPE_LIMIT", 20)
+    voices = Voices()
+    clock = VirtualClock(RATE)
+    transport = await connect_in_memory(LocalServer(voices), clock)
+    await transport.send('{"type":"session.start","session":{"model":"gpt-live-1"}}')
+    for _ in range(40):
+        await transport.send('{"type":"session.input_audio.mute"}')
+        await asyncio.sleep(0)
+    for _ in range(20):
+        await transport.receive()
+    with pytest.raises(TransportClosed, match="1009"):
+        await transport.receive()
+    await clock.settle()
+    assert voices.made[0].closed
 
 
 async def test_closing_the_server_ends_its_sessions() -> None:

@@ -46,13 +46,14 @@ class Limits:
     """Bounds of one session: times in ms of the call's clock, or of wall time at its ends.
 
     ``quiet_ms``: nothing from the peer for this long is a fault that may pass;
-    ``dead_ms``: for this long, the connection counts as lost.
+    ``dead_ms``: for this long, the connection counts as lost. ``finish_ms`` leaves
+    room for the ten seconds a service may take to drain.
     ``outgoing``: messages that may wait to be sent.
     """
 
     connect_ms: int = 10_000
     start_ms: int = 10_000
-    finish_ms: int = 10_000
+    finish_ms: int = 12_000
     quiet_ms: int = 1_500
     dead_ms: int = 10_000
     outgoing: int = 500

@@ -8,6 +8,7 @@ server's state machine drives it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -17,11 +18,13 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from duplex.protocols.gpt_live import (
     APPEND_TOKENS,
+    CLIENT_TYPES,
     FORBIDDEN_VOICES,
     HISTORY_MESSAGES,
     HISTORY_TOKENS,
     INSTRUCTIONS_TOKENS,
     VOICES,
+    clean_text,
     estimate_tokens,
 )
 from duplex.values import Json
@@ -225,6 +228,26 @@ def check(kind: str, event: Mapping[str, Json]) -> Command | Problem:
         return _problem(error.errors(include_url=False, include_input=False)[0])
     except RecursionError:
         return Problem(code="invalid_value", message="the event is nested too deeply")
+
+
+def unknown_type(kind: Json) -> Problem:
+    """Refuse a type that is not a client event, naming those that are."""
+    names = [f"'{name}'" for name in CLIENT_TYPES]
+    supported = f"{', '.join(names[:-1])}, and {names[-1]}"
+    shown = clean_text(kind)[:100] if isinstance(kind, str) else json.dumps(kind)[:100]
+    message = f"Invalid value: '{shown}'. Supported values are: {supported}."
+    return Problem(code="invalid_value", message=message, param="type")
+
+
+def unserved_delegation(event: Mapping[str, Json]) -> Problem | None:
+    """Refuse delegation this server does not serve before its settings are looked at."""
+    session = event.get("session")
+    delegation = session.get("delegation") if isinstance(session, dict) else None
+    kind = delegation.get("type") if isinstance(delegation, dict) else None
+    if kind not in ("responses", "decisions"):
+        return None
+    message = f"session.delegation.type '{kind}' is not served here, wanted 'client'"
+    return Problem(code="unsupported_value", message=message, param="session.delegation.type")
 
 
 def _problem(error: ErrorDetails) -> Problem:

@@ -39,6 +39,8 @@ from duplex.protocols.gpt_live_models import (
     Update,
     WithAudio,
     check,
+    unknown_type,
+    unserved_delegation,
 )
 from duplex.protocols.pcm_bytes import Pcm, from_bytes
 from duplex.values import Json
@@ -155,7 +157,7 @@ class ServerSession:
         client_id = clean_text(identity) if isinstance(identity, str) else None
         kind = event.get("type")
         if not isinstance(kind, str) or kind not in CLIENT_TYPES:
-            return self._refuse(_unknown_type(kind), client_id)
+            return self._refuse(unknown_type(kind), client_id)
         early = self._out_of_place(kind, event)
         if early is not None:
             # Audio that was under way when the session closed is nobody's fault.
@@ -175,7 +177,7 @@ class ServerSession:
                     message=f"{kind} came before session.start, which must be first",
                     param="type",
                 )
-            return _unserved_delegation(event)
+            return unserved_delegation(event)
         if self.phase != "active":
             return Problem(code="session_closing", message=f"{kind} came after session.close")
         if kind.startswith(("decision.", "response.")):
@@ -188,7 +190,7 @@ class ServerSession:
         if kind == "session.start":
             return Problem(code="session_already_started", message="the session has started")
         if kind == "session.update":
-            return _unserved_delegation(event)
+            return unserved_delegation(event)
         return None
 
     def _start(self, command: Command) -> list[Effect]:
@@ -335,25 +337,6 @@ class ServerSession:
         if client_id is not None:
             event["client_event_id"] = clean_text(client_id)
         return json.dumps(event | fields)
-
-
-def _unknown_type(kind: Json) -> Problem:
-    names = [f"'{name}'" for name in CLIENT_TYPES]
-    supported = f"{', '.join(names[:-1])}, and {names[-1]}"
-    shown = clean_text(kind)[:100] if isinstance(kind, str) else json.dumps(kind)[:100]
-    message = f"Invalid value: '{shown}'. Supported values are: {supported}."
-    return Problem(code="invalid_value", message=message, param="type")
-
-
-def _unserved_delegation(event: Mapping[str, Json]) -> Problem | None:
-    """Refuse delegation this server does not serve before its settings are looked at."""
-    session = event.get("session")
-    delegation = session.get("delegation") if isinstance(session, dict) else None
-    kind = delegation.get("type") if isinstance(delegation, dict) else None
-    if kind not in ("responses", "decisions"):
-        return None
-    message = f"session.delegation.type '{kind}' is not served here, wanted 'client'"
-    return Problem(code="unsupported_value", message=message, param="session.delegation.type")
 
 
 def _sound(text: str, width: int) -> bytes | Problem:
