@@ -283,11 +283,19 @@ def _counts(low: str, people: str) -> Iterator[Found]:
                 yield Found(kind="count", value=count, start=match.start(), end=match.end())
 
 
+_WHICH_ONE = re.compile(
+    r"\b(?:first|second|third|last|latter|former|earlier|later|other|this|that|which|any|no|each|"
+    r"either|every|another|the) $"
+)
+
+
 def find_numbers(text: str) -> Iterator[Found]:
     """Yield bare cardinals, weak."""
-    for match in re.finditer(rf"(?<![\w:/-]){NUMBER}(?![\w:/-])", text.lower()):
+    low = text.lower()
+    for match in re.finditer(rf"(?<![\w:/-]){NUMBER}(?![\w:/-])", low):
         value = number(match[0])
-        if value is not None:
+        pronoun = match[0] == "one" and _WHICH_ONE.search(low[: match.start()])
+        if value is not None and not pronoun:
             yield Found(
                 kind="number", value=value, start=match.start(), end=match.end(), strong=False
             )
