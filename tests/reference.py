@@ -55,7 +55,10 @@ class Line:
         self.gap = 0
         self.started = False
         self.in_speech = False
-        self.depths: list[int] = []  # at the end of each block since play began
+        self.last_window: list[int] = []  # depths at the ends of blocks, a second or more
+        self.window: list[int] = []
+        self.arrivals = 0  # in this window
+        self.noticed = 0
         self.run: tuple[Playout, int, int] | None = None
         self.events: list[EngineEvent] = []
         self.total = dict.fromkeys(
@@ -92,7 +95,8 @@ class Line:
             self.state = "holding"
         if self.state == "holding" and self.wait == 0:
             self.close_run()
-            self.state, self.started, self.depths = "playing", True, []
+            self.state, self.started = "playing", True
+            self.last_window, self.window, self.arrivals = [], [], 0
         if self.state == "holding":
             self.wait -= 1
             self.total["added"] += 1
@@ -123,12 +127,11 @@ class Line:
 
     def trim(self, at: int) -> None:
         """Drop quiet blocks between quiet blocks while the ring is too deep."""
-        seconds = len(self.depths) // 50
-        if self.hold == 0 or self.state != "playing" or seconds == 0:
+        if self.hold == 0 or self.state != "playing" or not self.last_window:
             return
         dropped = 0
         while (
-            min(self.depths[(seconds - 1) * 50 :]) - self.hold >= self.block
+            min(self.last_window + self.window) - dropped - self.hold >= self.block
             and len(self.queue) >= 2 * self.block
             and not self.loud(self.real[-self.block :])
             and not self.loud(list(islice(self.queue, self.block)))
@@ -137,17 +140,26 @@ class Line:
             for _ in range(self.block):
                 self.queue.popleft()
             dropped += self.block
-            self.depths = [depth - self.block for depth in self.depths]
         if dropped:
+            self.last_window = [depth - dropped for depth in self.last_window]
+            self.window = [depth - dropped for depth in self.window]
             self.total["discarded"] += dropped
             self.total["dropped"] += dropped
             self.events.append(
                 PlayoutEvent(side=self.side, kind=Playout.HOLD_ADJUST, start=at, samples=-dropped)
             )
 
+    def notice(self) -> None:
+        """Count all that was fed since the last advance as one arrival."""
+        if self.total["accepted"] != self.noticed:
+            self.noticed = self.total["accepted"]
+            self.arrivals += 1
+
     def end_of_block(self) -> None:
         if self.state == "playing":
-            self.depths.append(len(self.queue))
+            self.window.append(len(self.queue))
+            if len(self.window) >= 50 and self.arrivals >= 2:
+                self.last_window, self.window, self.arrivals = self.window, [], 0
 
     def loud(self, samples: list[int]) -> bool:
         return sum(x * x for x in samples) >= VOICED_RMS**2 * self.block
@@ -245,6 +257,8 @@ class Engine:
 
     def advance(self, n: int = 1) -> None:
         self.mark = self.position
+        for line in self.lines:
+            line.notice()
         for _ in range(n * self.tick):
             for side in Side:
                 self.said[side].append(self.lines[side].next(self.position))

@@ -183,6 +183,24 @@ def test_a_sender_faster_than_the_clock_is_trimmed_in_pauses_only() -> None:
     assert lost <= count_loud(fed[-n.queued :])
 
 
+@pytest.mark.parametrize("delta_ms", [20, 100, 500, 2500])
+def test_a_sender_on_time_is_never_trimmed_whatever_its_deltas(delta_ms: int) -> None:
+    speech = talk(40)
+    size = delta_ms * MS
+    arrivals = {k // MS: speech[k : k + size] for k in range(0, len(speech), size)}
+    heard = run(arrivals, 20_000, hold_ms=120)
+    assert np.array_equal(heard.said[120 * MS :], speech[: len(heard.said) - 120 * MS])
+    assert heard.counts.assistant.hold_dropped == 0
+
+
+def test_audio_that_comes_in_bunches_is_played_without_a_gap() -> None:
+    # Ten 20 ms frames every 200 ms, the first bunch before play starts.
+    sine = tone(3000)
+    heard = run({k: sine[k * MS : (k + 200) * MS] for k in range(0, 3000, 200)}, 3000, hold_ms=0)
+    assert np.array_equal(heard.said, sine)
+    assert heard.counts.assistant.idle == heard.counts.assistant.underrun == 0
+
+
 def test_a_full_ring_takes_what_fits_and_says_so() -> None:
     engine = Engine(ring_ms=100)
     assert engine.feed(Side.CALLER, tone(60)) == 60 * MS
@@ -318,6 +336,8 @@ def test_more_ticks_than_the_ring_holds_cannot_be_played_at_once() -> None:
     engine.advance(50)
     with pytest.raises(ValueError, match="1 to 50 fit"):
         engine.advance(51)
+    with pytest.raises(ValueError, match="1 to 50 fit"):
+        engine.advance(2**61)
     with pytest.raises(ValueError, match="0 ticks"):
         engine.advance(0)
     assert engine.position == 24_000

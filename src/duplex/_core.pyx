@@ -45,8 +45,10 @@ cdef enum:
     # 8 kHz samples in one 10 ms frame of the webrtc detector, and its mode.
     VAD_FRAME = 80
     VAD_MODE = 2
-    # Twenty-millisecond blocks a low-water mark looks at before it is believed.
+    # A low-water mark is believed when it looked at this many 20 ms blocks and saw
+    # this many arrivals, so that it spans a whole period of whatever size is sent.
     LOW_WATER_BLOCKS = 50
+    LOW_WATER_ARRIVALS = 2
 
 VOICED_RMS_THRESHOLD = VOICED_RMS
 # Whether engines built from now on run the kernels for newer processors.
@@ -107,7 +109,9 @@ cdef struct Playout:
     int64_t run_length
     int64_t low_now      # least depth in this low-water window, and in the last
     int64_t low_before   # full one; -1 when there is none
-    int64_t low_blocks
+    int64_t low_blocks   # blocks and arrivals in this window
+    int64_t low_arrivals
+    int64_t noticed      # of what was accepted, how much advance knew of
     # Totals, in samples.
     int64_t accepted
     int64_t played
@@ -380,15 +384,16 @@ cdef class Engine:
 
     def advance(self, int64_t ticks) -> None:
         """Play ``ticks`` ticks; raise RuntimeError when a detector fails."""
-        cdef int64_t n = ticks * self.tick
+        cdef int64_t n
         cdef int status
         if self.finished:
             raise RuntimeError("the engine is finished; nothing can be played after the end")
-        if ticks < 1 or n > self.room:
+        if ticks < 1 or ticks > self.room // self.tick:
             raise ValueError(
                 f"cannot advance {ticks} ticks of {self.tick} samples at once, "
                 f"1 to {self.room // self.tick} fit the ring"
             )
+        n = ticks * self.tick
         self.span = 0
         # Giving the GIL away for a few microseconds can cost a whole switch
         # interval to get it back, so only long stretches are worth it.
@@ -497,6 +502,8 @@ cdef class Engine:
         """Advance ``n`` samples; -1 when a detector failed."""
         cdef int64_t done = 0, step, mark
         cdef int side
+        for side in range(2):
+            self._notice(&self.rings[side])
         while done < n:
             step = min(n - done, self.decided + self.frame + self.ahead - self.position)
             mark = self.n_events
@@ -601,8 +608,7 @@ cdef class Engine:
         p.state = PLAYING
         p.started = True
         p.low_before = -1
-        p.low_now = INT64_MAX
-        p.low_blocks = 0
+        self._new_window(p)
 
     cdef bint _voiced_before(self, Playout *p) noexcept nogil:
         """Whether the last 20 ms played were voiced; what was never played is silence."""
@@ -618,16 +624,26 @@ cdef class Engine:
 
     # ---- the hold: how deep the ring stands, and silence taken out of it ----
 
+    cdef void _notice(self, Playout *p) noexcept nogil:
+        """Count an arrival: all that was fed since the last advance came at once."""
+        if p.accepted != p.noticed:
+            p.noticed = p.accepted
+            p.low_arrivals += 1
+
     cdef void _low_water(self, Playout *p) noexcept nogil:
         """Note the depth at the end of a block, before anything new can arrive."""
         if p.state != PLAYING or p.hold == 0:
             return
         p.low_now = min(p.low_now, p.queued)
         p.low_blocks += 1
-        if p.low_blocks == LOW_WATER_BLOCKS:
+        if p.low_blocks >= LOW_WATER_BLOCKS and p.low_arrivals >= LOW_WATER_ARRIVALS:
             p.low_before = p.low_now
-            p.low_now = INT64_MAX
-            p.low_blocks = 0
+            self._new_window(p)
+
+    cdef void _new_window(self, Playout *p) noexcept nogil:
+        p.low_now = INT64_MAX
+        p.low_blocks = 0
+        p.low_arrivals = 0
 
     cdef void _trim(self, int side) noexcept nogil:
         """Drop quiet blocks while the ring never falls to its target depth.
