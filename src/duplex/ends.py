@@ -43,6 +43,7 @@ PLAYOUT_HOLD_MS = 120
 """Fixed playout hold of a session that sends 100 ms deltas at real-time pace."""
 LOCAL_KEY = "local"
 """Bearer token between a run and the servers it starts itself; any other is refused."""
+REMOTE = ("gpt-live", "client")
 DEFAULT_ENDPOINT = "https://api.openai.com/v1"
 
 
@@ -65,8 +66,11 @@ class Ends:
         self.application: Application = load_application(options.application)
 
     async def open(self) -> None:
-        """Load the speech engines when a local end needs them."""
+        """Find every key, then load the speech engines when a local end needs them."""
         options = self._options
+        for kind, role in ((options.assistant, "assistant"), (options.caller, "caller")):
+            if kind in REMOTE:
+                _api_key(kind, role)
         if "local" in (options.caller, options.assistant):
             models = Models(ears=options.ears_model, mouth=options.mouth_model)
             self._engines = await SpeechEngines.open(models)

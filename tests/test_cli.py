@@ -1,0 +1,124 @@
+"""The command as a person meets it: one clear sentence, the right exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from duplex.cli import app
+from duplex.metrics.timeline import measure_file
+
+TREE = Path(__file__).parents[1]
+DATA = TREE / "tests" / "data"
+
+
+def duplex(*arguments: str, **environment: str) -> Result:
+    """Run the command in this process, from the top of the tree, without keys."""
+    keys = [name for name in os.environ if name.startswith("OPENAI_")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(TREE)
+        clean: dict[str, str | None] = dict.fromkeys(keys)
+        return CliRunner().invoke(app, list(arguments), env=clean | environment)
+
+
+BAD = {
+    "an unknown scenario lists the nearest": (
+        ["run", "--scenario", "restaurant_boking_complete"],
+        "nearest: restaurant_booking_complete",
+    ),
+    "a data file that is not there": (["run", "--data", "nowhere.json"], "no such file"),
+    "a clock that does not exist": (["run", "--clock", "fast"], "'wall' or 'virtual'"),
+    "an assistant that does not exist": (["run", "--assistant", "x"], "none of: local"),
+    "a tick out of range": (["run", "--transport-ms", "5"], "greater than or equal to 10"),
+    "a condition that does not exist": (["run", "--condition", "loud"], "does not exist"),
+    "a recording that is not there": (["run", "--caller", "gone.wav"], "no such file"),
+    "a remote session on the virtual clock": (
+        ["run", "--clock", "virtual", "--caller", "gpt-live"],
+        "use --clock wall",
+    ),
+    "a real session without a key": (["run", "--assistant", "gpt-live"], "OPENAI_API_KEY"),
+    "a config that is not there": (["run", "--config", "gone.toml"], "cannot be read"),
+    "an application that is not there": (["run", "--application", "gone:app"], "no module named"),
+    "timelines that are not there": (["measure", "--timeline", "gone.jsonl"], "cannot be read"),
+    "a role that does not exist": (["local", "--role", "judge"], "none of: assistant, caller"),
+    "a fault that does not exist": (["local", "--fault", "fire"], "wanted one of"),
+    "a key variable that is not set": (["local", "--api-key-env", "NO_SUCH_KEY"], "not set"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_gets_one_sentence_and_exit_code_2(name: str, tmp_path: Path) -> None:
+    arguments, wanted = BAD[name]
+    if arguments[0] == "run":
+        arguments = [*arguments, "--out", str(tmp_path / "runs")]
+    done = duplex(*arguments)
+    assert done.exit_code == 2, done.stderr
+    assert done.stdout == ""
+    assert wanted in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert not (tmp_path / "runs").exists(), "a run that cannot start leaves no folder"
+
+
+def test_a_config_gives_options_and_the_command_line_wins(tmp_path: Path) -> None:
+    config = tmp_path / "duplex.toml"
+    config.write_text('[run]\nclock = "sideways"\nscenario = ["nobody"]\n', encoding="utf-8")
+    refused = duplex("run", "--config", str(config))
+    assert "sideways" in refused.stderr
+    won = duplex("run", "--config", str(config), "--clock", "virtual")
+    assert 'no scenario "nobody"' in won.stderr
+    config.write_text("[run]\nscenari = []\n", encoding="utf-8")
+    assert "did you mean scenario" in duplex("run", "--config", str(config)).stderr
+
+
+def test_measure_timeline_prints_one_json_object_a_line() -> None:
+    fixture = next(iter(sorted(DATA.glob("contract-2.0*.jsonl"))))
+    done = duplex("measure", "--timeline", str(fixture))
+    assert done.exit_code == 0
+    assert [json.loads(line) for line in done.stdout.splitlines()] == list(measure_file(fixture))
+
+
+def test_the_module_is_the_command() -> None:
+    command = [sys.executable, "-m", "duplex", "run", "--scenario", "nobody"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, cwd=TREE
+    )
+    assert done.returncode == 2
+    assert 'no scenario "nobody"' in done.stderr
+
+
+def test_a_closed_stdout_ends_the_command_without_a_traceback() -> None:
+    fixture = next(iter(sorted(DATA.glob("contract-2.0*.jsonl"))))
+    command = f"{sys.executable} -m duplex measure --timeline {fixture} | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False, cwd=TREE
+    )
+    assert json.loads(done.stdout)["id"]
+    assert "Traceback" not in done.stderr
+
+
+def test_scenario_validate_says_how_many_are_valid() -> None:
+    done = duplex("scenario", "validate", "scenarios")
+    assert done.exit_code == 0
+    assert "4 scenarios, all valid" in done.stderr
+
+
+def test_the_doctor_finds_what_a_call_needs_and_never_shows_a_key() -> None:
+    done = duplex("doctor", OPENAI_API_KEY="sk-secret-value")
+    assert done.exit_code == 0, done.stdout
+    assert "compiled core: built" in done.stdout
+    assert "OPENAI_API_KEY: present" in done.stdout
+    assert "sk-secret-value" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("verb", [[], ["run"], ["local"], ["measure"], ["doctor"]])
+def test_every_verb_has_help_with_an_example(verb: list[str]) -> None:
+    done = duplex(*verb, "--help")
+    assert done.exit_code == 0
+    assert verb == [] or "Example:" in done.stdout
