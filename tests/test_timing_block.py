@@ -19,10 +19,10 @@ from duplex.values import Action, Json
 from timing_scenes import at, conversations, label, measured, nulls, sound, speech, sure
 
 PINNED_DEFINITIONS = {
-    "1.0": "9fc6f54b2c2e42deecf8e2ae29041c7d70ade7125d7a12875bc464ea74e5ede4",
+    "1.0": "fe526a3a2299cc0c981a2ea34a6d78eef6f6d0a15f2759a5dd86cdd4615c013e",
 }
 PINNED_BLOCK = {
-    "1.0": "76ae77cfdd3bcb56fc91057356e391d85265846f668f4d2a6812d0d067c94104",
+    "1.0": "a46e6a951e12360470703da8a0add67708c9f7d868ecc4578e230472ac3eb63f",
 }
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duplex.metrics.floor import Floor, floor_json, floor_of
-from duplex.metrics.intervals import Runs, merge
+from duplex.metrics.intervals import Runs, clip, merge
 
 runs = st.lists(st.tuples(st.integers(-20, 320), st.integers(-20, 320)), max_size=9).map(merge)
 
@@ -51,3 +52,28 @@ def test_rounded_milliseconds_sum_to_the_call(parts: tuple[int, ...], rate: int)
 
 def test_an_empty_call_has_an_empty_floor() -> None:
     assert floor_of((), (), 0).duration == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(runs, runs, st.integers(1, 300))
+def test_the_floor_is_that_of_pyannote(a: Runs, b: Runs, duration: int) -> None:
+    core = pytest.importorskip("pyannote.core")
+    call = core.Timeline([core.Segment(0, duration)])
+
+    def timeline(voice: Runs) -> object:
+        return core.Timeline([core.Segment(*run) for run in clip(voice, 0, duration)]).support()
+
+    def length(*parts: object) -> int:
+        return round(sum(part.duration() for part in parts))  # type: ignore[attr-defined]
+
+    caller, assistant = timeline(a), timeline(b)
+    both = core.Annotation()
+    for name, side in (("caller", caller), ("assistant", assistant)):
+        for part in side:  # type: ignore[attr-defined]
+            both[part, name] = name
+    overlap = length(both.get_overlap()) if both else 0
+    silence = length(both.get_timeline().support().gaps(support=call)) if both else duration
+    found = floor_of(a, b, duration)
+    assert (found.overlap, found.silence) == (overlap, silence)
+    assert found.caller == length(caller) - overlap
+    assert found.assistant == length(assistant) - overlap

@@ -313,3 +313,30 @@ def test_neither_order_nor_rate_of_the_input_moves_a_number(
     change: Callable[[Speech], Speech], found: Speech
 ) -> None:
     assert timing(change(found)).as_json() == timing(found).as_json()
+
+
+def hung_over(found: Speech, hangover: int) -> Speech:
+    """The same voice from a detector that closes later: near segments become one with a pause."""
+
+    def joined(segments: tuple[SpokenSegment, ...]) -> tuple[SpokenSegment, ...]:
+        out: list[SpokenSegment] = []
+        for part in segments:
+            if out and part.start - out[-1].end < hangover:
+                gap = (out[-1].end, part.start)
+                out[-1] = dataclasses.replace(
+                    out[-1], end=part.end, pauses=(*out[-1].pauses, gap, *part.pauses)
+                )
+            else:
+                out.append(part)
+        return tuple(out)
+
+    return dataclasses.replace(
+        found, caller=joined(found.caller), assistant=joined(found.assistant)
+    )
+
+
+@settings(max_examples=50, deadline=None)
+@given(conversations(apart=11), st.sampled_from((260, 590, 2_500)))
+def test_a_longer_hangover_moves_nothing(found: Speech, hangover_ms: int) -> None:
+    longer = hung_over(found, hangover_ms * RATE // 1000)
+    assert timing(longer).as_json() == timing(found).as_json()

@@ -119,11 +119,13 @@ def nulls(value: Json, pointer: str = "") -> list[str]:
 
 
 @st.composite
-def sides(draw: st.DrawFn, unit_ms: int = 20, longest: int = 12) -> tuple[SpokenSegment, ...]:
+def sides(
+    draw: st.DrawFn, unit_ms: int = 20, longest: int = 12, apart: int = 1
+) -> tuple[SpokenSegment, ...]:
     """Segments of one side on a grid of ``unit_ms``, some with a pause inside."""
     position, found = 0, []
     for _ in range(draw(st.integers(0, longest))):
-        position += draw(st.integers(1, 150))
+        position += draw(st.integers(apart, 150))
         length = draw(st.integers(2, 200))
         start, end = position, position + length
         pauses: tuple[tuple[int, int], ...] = ()
@@ -142,9 +144,9 @@ def grid(units: int, unit_ms: int) -> int:
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> Speech:
+def conversations(draw: st.DrawFn, apart: int = 1) -> Speech:
     """Two sides that know nothing of each other, with labels and sounds of the caller."""
-    caller, assistant = draw(sides()), draw(sides())
+    caller, assistant = (draw(sides(apart=apart)) for _ in range(2))
     last = max([part.end for part in (*caller, *assistant)], default=0)
     labels = tuple(
         Utterance(

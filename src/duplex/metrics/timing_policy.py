@@ -30,6 +30,8 @@ class TimingPolicy:
     """The other side goes on at most this long after a backchannel."""
     floor_taken_ms: int = 150
     """This much of a pause held by the other side means that it took the floor."""
+    segment_pause_ms: int = 200
+    """A pause as long as this always parts segments, whatever hangover joined them."""
     split_pause_ms: int = 60
     """Shortest pause inside a segment that can part two turns."""
     caller_pause_ms: int = 2_000

@@ -1,9 +1,9 @@
 """Turns: segments of one side joined across pauses in which the other did not take the floor.
 
 A segment is split at a pause inside it in which the other side held the floor,
-so a detector's hangover never glues two turns together. Takes the speech of a
-call, answers with the voices and turns of both sides; what became of a turn is
-decided in ``responses.py`` and ``yielding.py``.
+and at one that only a hangover can have bridged, so no hangover moves a turn.
+Takes the speech of a call, answers with the voices and turns of both sides;
+what became of a turn is decided in ``responses.py`` and ``yielding.py``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,15 @@ class Talk:
 
 def talk_of(speech: Speech, policy: TimingPolicy) -> Talk:
     """Judge the segments of a call and join them into turns."""
-    sides = {side: tidy(speech.side(side), speech.duration) for side in Side}
+    longest = samples(policy.segment_pause_ms, speech.rate_hz)
+    sides = {
+        side: tuple(
+            part
+            for segment in tidy(speech.side(side), speech.duration)
+            for part in _without_hangover(segment, longest)
+        )
+        for side in Side
+    }
     first = voices_of(sides, speech, policy)
     rule = _FloorRule(first, policy, speech.rate_hz)
     pieces = {
@@ -82,6 +90,17 @@ def talk_of(speech: Speech, policy: TimingPolicy) -> Talk:
         voices=voices,
         turns={side: _joined(side, rule) for side in Side},
     )
+
+
+def _without_hangover(segment: SpokenSegment, longest: int) -> list[SpokenSegment]:
+    """The segment, parted at pauses that only a hangover can have bridged."""
+    parts: list[SpokenSegment] = []
+    rest = segment
+    for start, end in clip(merge(segment.pauses), segment.start, segment.end):
+        if end - start >= longest and rest.start < start and end < segment.end:
+            parts.append(_part(rest, rest.start, start))
+            rest = _part(rest, end, rest.end)
+    return [*parts, rest]
 
 
 def _split(segment: SpokenSegment, side: Side, rule: _FloorRule) -> list[SpokenSegment]:
