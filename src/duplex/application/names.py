@@ -32,6 +32,9 @@ _WORDS = """
 """
 _NOT_NAMES = frozenset(_WORDS.split())
 _PARTICLES = frozenset(("de", "da", "di", "del", "van", "von", "der", "den", "bin", "al", "la"))
+_AROUND_A_NAME = frozenset(
+    ("yes", "sure", "please", "it's", "um", "uh", "oh", "ok", "okay", "thanks", "so", "well")
+)
 _MONTHS = frozenset(
     ("january", "february", "march", "april", "may", "june", "july", "august", "september",
      "october", "november", "december")
@@ -156,9 +159,9 @@ def _bare_names(text: str) -> Iterator[Found]:
                 end=match.start() + run[-1].end(),
                 strong=False,
             )
-    alone = [w for w in re.findall(_WORD, text) if w.lower() not in _NOT_NAMES]
-    short = len(re.findall(_WORD, text)) <= 4 and not re.search(r"\d", text)
-    if short and 1 <= len(alone) <= 2 and all(_can_be_name(w, any_case=True) for w in alone):
-        at = text.find(alone[0])
-        end = at + len(alone[0])
-        yield Found(kind="name", value=_cased(alone), start=at, end=end, strong=False)
+    alone = [m for m in re.finditer(_WORD, text) if m[0].lower() not in _AROUND_A_NAME]
+    if 1 <= len(alone) <= 2 and all(_can_be_name(m[0], any_case=True) for m in alone):
+        start, end = alone[0].start(), alone[-1].end()
+        if re.fullmatch(r"\S+(?: \S+)?", text[start:end]) and not re.search(r"\d", text):
+            value = _cased([m[0] for m in alone])
+            yield Found(kind="name", value=value, start=start, end=end, strong=False)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -90,7 +91,7 @@ def caller_instructions(brief: Brief) -> str:
         "wrong, correct it. When your aim is reached, or clearly cannot be, thank them and say "
         "goodbye."
     )
-    return "\n".join(lines) + "\n\n" + _block("duplex-brief", Brief, brief)
+    return "\n".join(lines) + "\n\n" + _block("duplex-brief", _briefs(), brief)
 
 
 def _item_in_prose(item: AgendaItem) -> str:
@@ -112,34 +113,44 @@ def assistant_instructions(
     lines = [application.instructions, f"Today is {desk.today}."]
     lines += [text for text in extra if text]
     lines.append(f"When you open the call, say: {desk.greeting}")
-    return "\n".join(lines) + "\n\n" + _block("duplex-desk", Desk, desk)
+    return "\n".join(lines) + "\n\n" + _block("duplex-desk", _desks(), desk)
 
 
 def brief_from(instructions: str) -> Brief:
     """Read the caller's brief out of its instructions; raise InputError if there is none."""
-    return _read("duplex-brief", Brief, instructions)
+    return _read("duplex-brief", _briefs(), instructions)
 
 
 def desk_from(instructions: str) -> Desk:
     """Read the assistant's desk out of its instructions; raise InputError if there is none."""
-    return _read("duplex-desk", Desk, instructions)
+    return _read("duplex-desk", _desks(), instructions)
 
 
 T = TypeVar("T", Brief, Desk)
 
 
-def _block(tag: str, kind: type[T], value: T) -> str:
+@cache
+def _briefs() -> TypeAdapter[Brief]:
+    return TypeAdapter(Brief)
+
+
+@cache
+def _desks() -> TypeAdapter[Desk]:
+    return TypeAdapter(Desk)
+
+
+def _block(tag: str, kind: TypeAdapter[T], value: T) -> str:
     # A fence inside a string would end the block early, so backticks are escaped.
-    text = TypeAdapter(kind).dump_json(value, indent=1).decode().replace("`", "\\u0060")
+    text = kind.dump_json(value, indent=1).decode().replace("`", "\\u0060")
     return f"```{tag}\n{text}\n```\n"
 
 
-def _read(tag: str, kind: type[T], instructions: str) -> T:
+def _read(tag: str, kind: TypeAdapter[T], instructions: str) -> T:
     match = re.search(rf"```{tag}\s+(\{{.*?\}})\s*```", instructions, re.DOTALL)
     if match is None:
         raise InputError(f"instructions: no {tag} block, which the local voice needs")
     try:
-        return TypeAdapter(kind).validate_json(match[1])
+        return kind.validate_json(match[1])
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

@@ -313,7 +313,7 @@ class CallerBrain:
                 return self._give([item], ())
         active = {fact.key: fact for fact in self._known.active(self._told, final=True)}
         parts = [active[key].corrected(meaning.values[key][-1]) for key in wrong]
-        text = f"Sorry, no, it should be {' and '.join(parts)}."
+        text = _sentence(f"Sorry, no, it should be {' and '.join(parts)}")
         return self._say(text, action=Action.CORRECT)
 
     def _repeat(self) -> Sequence[Act]:

@@ -1,8 +1,8 @@
 """What the caller knows, as things that can be asked for, said and recognised.
 
 A fact's kind follows from its key and its value. Keys with a prefix such as
-``original_`` or ``alternative_`` are other values of the fact they end in: what
-the caller said first, or would take instead.
+``original_``, ``alternative_`` or ``latest_`` are other values of the fact they
+end in: what the caller said first, would take instead, or would go to.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ SECOND = (
     "alternative", "alternate", "backup", "fallback", "second_choice", "other", "acceptable",
 )  # fmt: skip
 """Prefixes of values the caller would take instead."""
+LIMITS = ("earliest", "latest")
+"""Prefixes of bounds within which the caller would take what is offered."""
 
 _CUES: Mapping[str, tuple[str, ...]] = {
     "date": ("date", "day", "when"),
@@ -150,7 +152,7 @@ def facts_of(known: Mapping[str, Scalar]) -> dict[str, Fact]:
 
 def split_key(key: str) -> tuple[str, str]:
     """Split ``original_date`` into ``("original", "date")``; no prefix is ``""``."""
-    for prefix in (*FIRST, *SECOND):
+    for prefix in (*FIRST, *SECOND, *LIMITS):
         if key.startswith(prefix + "_"):
             return prefix, key[len(prefix) + 1 :]
     return "", key
