@@ -39,6 +39,7 @@ _SUSTAIN_FRAMES = 2
 _BACK_FRAMES = 10
 _FLOOR_FRAMES = 25
 _FLOOR_WINDOWS = 8
+_LOST_FRAMES = 12
 
 
 class Kind(Enum):
@@ -135,23 +136,29 @@ class Endpointer:
 class _Floor:
     """The noise floor: the quietest frame of the last two seconds.
 
-    Digital silence says nothing about a line's noise (a lost packet, a muted
-    sender), so it is left out; a line of nothing else has floor 0.
+    A short run of digital silence is a lost packet and says nothing about the
+    line's noise; a longer one is how quiet the line is.
     """
 
     def __init__(self) -> None:
         self._windows: deque[float] = deque(maxlen=_FLOOR_WINDOWS)
         self._least = 0.0
         self._count = 0
+        self._zeros = _LOST_FRAMES
+        self._last = (0.0, 0.0)
 
     def push(self, energy: float) -> float:
         """Take the next frame's energy; return the floor."""
-        if energy <= 0:
+        self._zeros = self._zeros + 1 if energy <= 0 else 0
+        before, frame = self._last
+        self._last = (frame, energy)
+        # Judged one frame late: the frames beside a lost packet may be partly lost.
+        if min(before, frame, energy) <= 0 and self._zeros < _LOST_FRAMES:
             return self._least
         if self._count % _FLOOR_FRAMES == 0:
-            self._windows.append(energy)
+            self._windows.append(frame)
         else:
-            self._windows[-1] = min(self._windows[-1], energy)
+            self._windows[-1] = min(self._windows[-1], frame)
         self._count += 1
         self._least = min(self._windows)
         return self._least

@@ -179,7 +179,7 @@ def split(text: str, pace: float = 1.0) -> list[tuple[tuple[str, ...], int]]:
 
 def _sentences(words: list[str]) -> list[list[str]]:
     found: list[list[str]] = [[]]
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip(words, [*words[1:], ""], strict=False):
         found[-1].append(word)
         ends = _SENTENCE_END.search(word) and not _ABBREVIATION.match(word)
         if ends and _HALF_DAY.search(word):

@@ -233,8 +233,8 @@ class LocalVoice:
         if current is None:
             self._speech_told = 0
             return
-        lasted = ends.position - current.start
-        if ends.quiet() < SPEECH_EVERY and lasted >= self._speech_told + SPEECH_EVERY:
+        lasted = ends.last_active - current.start
+        if lasted >= self._speech_told + SPEECH_EVERY:
             self._speech_told = lasted // SPEECH_EVERY * SPEECH_EVERY
             self._plan(self._brain.on_speech(to_ms(self._speech_told)))
 
