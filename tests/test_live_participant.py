@@ -280,12 +280,14 @@ def test_a_conversation_is_in_order_of_speech_not_of_arrival() -> None:
             piece(True, "Which day?", 4_000, 6_000),
             piece(False, "A table", 1_000, 1_400),
             piece(False, " please", 1_400, 3_000),
+            piece(True, "Hello.", 0, 600),
             piece(True, " And", 7_000, 7_200),
             piece(True, " when?", 7_200, 7_600),
             piece(False, "  ", 8_000, 8_200),
         ]
     )
     assert lines == [
+        Line(role="assistant", text="Hello.", start_ms=0),
         Line(role="user", text="A table please", start_ms=1_000),
         Line(role="assistant", text="Which day? And when?", start_ms=4_000),
     ]

@@ -174,7 +174,9 @@ async def test_transcripts_lie_on_the_200_ms_grid_and_bring_their_spaces() -> No
     made = await bench()
     await made.client.push(300)
     await say(made.client, "two words , done")
-    await made.client.push(900)
+    await made.client.push(80)
+    assert made.client.all("session.output_transcript.delta") == [], "told on the boundary only"
+    await made.client.push(820)
     texts = made.client.all("session.output_transcript.delta")
     assert "".join(str(t["delta"]) for t in texts) == "two words, done"
     for text in texts:
