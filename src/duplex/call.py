@@ -25,8 +25,8 @@ from duplex.values import Event, Happening, Json, RemoteFault, Side
 
 LATE_TICK_MS = 200.0
 """Ticks later than this make the call the platform's fault, not the agent's."""
-LATE_SPEECH_MS = 1500
-"""Speech jobs this much later than declared do the same."""
+LATE_SPEECH_MS = {"decode": 1500, "first_audio": 1500, "speech": 200}
+"""So does speech this much later than declared; ``speech`` is running dry in mid-utterance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,10 +235,10 @@ class Call:
 
     def _judge_voice(self, side: Side, happening: Happening) -> None:
         """Speech that came too late, or ran dry in mid-utterance, is our own fault."""
-        late, what = happening.fields.get("late_ms"), happening.fields.get("what")
-        if isinstance(late, (int, float)) and (what == "dry" or late > LATE_SPEECH_MS):
+        late, what = happening.fields.get("late_ms"), str(happening.fields.get("what"))
+        if isinstance(late, (int, float)) and late > LATE_SPEECH_MS.get(what, 1500):
             message = f"the {side.label}'s {what} was {late:.0f} ms behind its declared time"
-            self._fault(side, "platform_late", str(what), message, fatal=True)
+            self._fault(side, "platform_late", what, message, fatal=True)
 
     def _judge_lateness(self) -> None:
         late = self._clock.lateness_ms[-1] if self._clock.lateness_ms else 0.0
