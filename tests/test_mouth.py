@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 from duplex.errors import DuplexError, InputError
+from duplex.local import mouth
 from duplex.local.mouth import CHILD, PiperMouth
 from duplex.local.seams import Pcm, Style
 from duplex.local.timbre import Family, family, finish, recipe, seeded_style
+from duplex.local.weights import Model, ModelFile
 
 STYLE = Style(voice="cedar")
 RATE = 22_050
@@ -56,90 +58,123 @@ def command(tmp_path: Path) -> tuple[str, ...]:
     return (sys.executable, "-P", str(script), "model", "config")
 
 
-async def say(mouth: PiperMouth, text: str, style: Style = STYLE) -> list[Pcm]:
-    return [chunk async for chunk in mouth.speak(text, style)]
+async def say(piper: PiperMouth, text: str, style: Style = STYLE) -> list[Pcm]:
+    return [chunk async for chunk in piper.speak(text, style)]
 
 
 async def test_sentences_come_as_chunks_at_24_khz(command: tuple[str, ...]) -> None:
-    mouth = PiperMouth(command)
-    chunks = await say(mouth, "abcd|efghij")
-    await mouth.close()
+    piper = PiperMouth(command)
+    chunks = await say(piper, "abcd|efghij")
+    await piper.close()
     assert [chunk.dtype for chunk in chunks] == [np.int16, np.int16]
     for chunk, seconds in zip(chunks, (0.4, 0.6), strict=True):
         assert abs(len(chunk) / 24_000 - seconds) < 0.01
 
 
 async def test_requests_at_the_same_time_get_their_own_answers(command: tuple[str, ...]) -> None:
-    mouth = PiperMouth(command)
-    both = await asyncio.gather(say(mouth, "a|bb"), say(mouth, "cccccc"))
-    await mouth.close()
+    piper = PiperMouth(command)
+    both = await asyncio.gather(say(piper, "a|bb"), say(piper, "cccccc"))
+    await piper.close()
     assert [len(chunks) for chunks in both] == [2, 1]
     assert len(both[1][0]) > len(both[0][1]) > len(both[0][0])
 
 
 async def test_a_request_given_up_does_not_disturb_the_next(command: tuple[str, ...]) -> None:
-    mouth = PiperMouth(command)
-    asked = mouth.speak("a|bb|ccc|dddd", STYLE)
+    piper = PiperMouth(command)
+    asked = piper.speak("a|bb|ccc|dddd", STYLE)
     async with contextlib.aclosing(asked) as chunks:  # type: ignore[type-var]
         async for _ in chunks:
             break
-    [chunk] = await say(mouth, "eeeee")
-    await mouth.close()
+    [chunk] = await say(piper, "eeeee")
+    await piper.close()
     assert abs(len(chunk) / 24_000 - 0.5) < 0.01
 
 
 async def test_a_failed_sentence_is_an_error_and_the_child_lives(command: tuple[str, ...]) -> None:
-    mouth = PiperMouth(command)
+    piper = PiperMouth(command)
     with pytest.raises(DuplexError, match="no such sound"):
-        await say(mouth, "fail")
-    pid = mouth.pid
-    assert len(await say(mouth, "abc")) == 1
-    assert mouth.pid == pid
-    await mouth.close()
+        await say(piper, "fail")
+    pid = piper.pid
+    assert len(await say(piper, "abc")) == 1
+    assert piper.pid == pid
+    await piper.close()
 
 
 async def test_a_child_that_crashes_once_is_started_again(command: tuple[str, ...]) -> None:
-    mouth = PiperMouth(command)
-    assert len(await say(mouth, "crash once")) == 1
-    await mouth.close()
+    piper = PiperMouth(command)
+    assert len(await say(piper, "crash once")) == 1
+    await piper.close()
 
 
 async def test_a_child_that_was_killed_idle_is_started_again(command: tuple[str, ...]) -> None:
-    mouth = PiperMouth(command)
-    await say(mouth, "abc")
-    pid = mouth.pid
+    piper = PiperMouth(command)
+    await say(piper, "abc")
+    pid = piper.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    assert len(await say(mouth, "abc")) == 1
-    assert mouth.pid != pid
-    await mouth.close()
+    assert len(await say(piper, "abc")) == 1
+    assert piper.pid != pid
+    await piper.close()
 
 
 async def test_a_child_that_keeps_crashing_is_a_clear_error(command: tuple[str, ...]) -> None:
-    mouth = PiperMouth(command)
+    piper = PiperMouth(command)
     with pytest.raises(DuplexError, match="the voice process ended"):
-        await say(mouth, "crash")
-    await mouth.close()
+        await say(piper, "crash")
+    await piper.close()
     assert Path(command[2]).with_name("log").read_text().split() == ["r", "crash", "r", "crash"]
 
 
+async def test_a_model_with_the_wrong_hash_leaves_no_child(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    children: list[PiperMouth] = []
+
+    def remember(self: PiperMouth, given: tuple[str, ...]) -> None:
+        original(self, command)
+        children.append(self)
+
+    original = PiperMouth.__init__
+    monkeypatch.setattr(PiperMouth, "__init__", remember)
+    monkeypatch.setattr(mouth, "require", lambda modules, what: None)
+    file = ModelFile(path=tmp_path / "child.py", sha256="0" * 64)
+    model = Model(name="test", files={"weights": file, "config": file})
+    with pytest.raises(InputError, match="expected 0000"):
+        await PiperMouth.open(model)
+    [opened] = children
+    assert opened.pid is None
+
+
+@pytest.mark.parametrize("text", ["[[h@l'oU]]", "nul\x00 and bell\x07", "lone \ud800 half"])
+async def test_text_that_is_a_command_or_no_text_is_spoken_all_the_same(
+    command: tuple[str, ...], text: str
+) -> None:
+    one = PiperMouth(command)
+    assert len(await say(one, text)) == 1
+    await one.close()
+    spoken = Path(command[2]).with_name("log").read_text()
+    assert "[[" not in spoken
+    assert spoken.replace("\n", "").isprintable()
+
+
 async def test_a_model_that_does_not_load_says_why(command: tuple[str, ...]) -> None:
-    mouth = PiperMouth((*command[:3], "bad", "config"))
+    piper = PiperMouth((*command[:3], "bad", "config"))
     with pytest.raises(InputError, match="not a model"):
-        await mouth.start()
-    await mouth.close()
+        await piper.start()
+    await piper.close()
 
 
 def _gone(pid: int) -> bool:
+    """Whether a process has ended; an orphan may stay a zombie until it is reaped."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return True
-    # In a container a dead orphan may stay as a zombie until somebody reaps it.
-    status = subprocess.run(
-        ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return status.stdout.strip().startswith("Z") or not status.stdout.strip()
+    state = Path(f"/proc/{pid}/stat")
+    try:
+        return state.read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return False
 
 
 async def _soon_gone(pid: int) -> bool:
@@ -151,13 +186,13 @@ async def _soon_gone(pid: int) -> bool:
 
 
 async def test_closing_ends_the_child_even_in_mid_sentence(command: tuple[str, ...]) -> None:
-    mouth = PiperMouth(command)
-    await mouth.start()
-    pid = mouth.pid
+    piper = PiperMouth(command)
+    await piper.start()
+    pid = piper.pid
     assert pid is not None
-    busy = asyncio.create_task(say(mouth, "a" * 400))
+    busy = asyncio.create_task(say(piper, "a" * 400))
     await asyncio.sleep(0.05)
-    await mouth.close()
+    await piper.close()
     assert await _soon_gone(pid)
     with pytest.raises(DuplexError):
         await busy

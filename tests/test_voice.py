@@ -10,6 +10,7 @@ import pytest
 from duplex.clock import VirtualClock, WallClock
 from duplex.errors import DuplexError
 from duplex.local.seams import Delegate, Finish, Progress, Say
+from duplex.local.speech import split
 from duplex.local.thinking import ThinkTimes
 from duplex.values import Action, Side
 from voice_fakes import (
@@ -123,6 +124,35 @@ async def test_a_long_utterance_reaches_the_ears_whole() -> None:
     await talk(make(Script(), ears), scene(13_000, (600, 11_600)), chunk=4800)
     [audio] = ears.heard
     assert abs(len(audio) * 1000 / RATE - 11_400) <= 40
+
+
+async def test_a_pause_in_mid_utterance_costs_a_decode_but_tells_one_utterance() -> None:
+    ears, brain = LabelEars("half", "the whole"), Script()
+    done = await talk(make(brain, ears), scene(4000, (400, 1200), (1620, 2450)))
+    assert [words.text for words in done.heard] == [" the whole"]
+    assert [heard.text for heard in brain.heard()] == ["the whole"]
+    assert abs(len(ears.heard[-1]) * 1000 / RATE - 2450) <= 40
+
+
+async def test_a_text_without_any_marks_is_spoken_in_bounded_pieces() -> None:
+    mouth = ToneMouth()
+    text = " ".join(["word"] * 120)
+    done = await talk(make(Script(opens=(Say(text=text),)), mouth=mouth), scene(33_000), chunk=4800)
+    assert max(len(piece) for piece in mouth.asked) < 160
+    assert done.text() == f" {text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("At 7 p.m. on Friday. Fine?", ["At 7 p.m. on Friday.", "Fine?"]),
+        ("Dr. Ito is in. Mr. Poe too.", ["Dr. Ito is in.", "Mr. Poe too."]),
+        ("It costs 3.50 today", ["It costs 3.50 today"]),
+        ("Closed at 9 p.m. Sorry.", ["Closed at 9 p.m.", "Sorry."]),
+    ],
+)
+def test_pieces_are_sentences(text: str, pieces: list[str]) -> None:
+    assert [" ".join(words) for words, _ in split(text)] == pieces
 
 
 async def test_several_sayings_follow_each_other() -> None:

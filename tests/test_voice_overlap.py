@@ -83,7 +83,7 @@ def test_words_that_say_something_are_no_backchannel(words: str) -> None:
 async def test_two_short_overlaps_apart_do_not_add_up_to_a_stop() -> None:
     brain = Script(opens=(Say(text=TWENTY),))
     spans = ((1500, 1950), (2350, 2800), (3200, 3600))
-    await talk(make(brain, LabelEars("okay okay okay")), scene(6500, *spans))
+    await talk(make(brain, LabelEars(*["okay"] * 5)), scene(6500, *spans))
     assert [said.complete for said in brain.said()] == [True]
 
 

@@ -55,11 +55,12 @@ class PiperMouth:
         """Start the child and check its model meanwhile; raise MissingExtra or InputError."""
         require(MOUTH_MODULES, "the embedded voices")
         mouth = cls(child_command(model))
-        try:
-            await asyncio.gather(asyncio.to_thread(verify, model), mouth.start())
-        except BaseException:
+        jobs = await asyncio.gather(
+            asyncio.to_thread(verify, model), mouth.start(), return_exceptions=True
+        )
+        if problems := [job for job in jobs if isinstance(job, BaseException)]:
             await mouth.close()
-            raise
+            raise problems[0]
         return mouth
 
     async def start(self) -> _Child:
@@ -74,11 +75,12 @@ class PiperMouth:
     async def speak(self, text: str, style: Style) -> AsyncIterator[Pcm]:
         """Yield int16 chunks at 24 kHz, one per sentence; raise DuplexError on failure."""
         how = recipe(style)
+        text = speakable(text)
         while True:
             begun = False
             try:
                 child = await self.start()
-                asked = child.ask(text[:TEXT_LIMIT], how.length_scale)
+                asked = child.ask(text, how.length_scale)
                 async with contextlib.aclosing(asked) as sentences:
                     async for samples in sentences:
                         begun = True
@@ -106,6 +108,12 @@ def child_command(model: Model) -> tuple[str, ...]:
     # -P: the script's own folder must not shadow the modules Piper imports.
     files = (str(model.path("weights")), str(model.path("config")))
     return (sys.executable, "-P", str(CHILD), *files)
+
+
+def speakable(text: str) -> str:
+    """Return ``text`` without what the engine would take for commands or choke on."""
+    plain = "".join(letter for letter in text if letter.isprintable())
+    return plain.replace("[[", "[").replace("]]", "]")[:TEXT_LIMIT]
 
 
 class _Child:

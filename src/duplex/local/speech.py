@@ -18,8 +18,10 @@ from duplex.local.seams import VOICE_RATE_HZ, Mouth, Pcm, Say, Style, Words
 
 SENTENCE_GAP = VOICE_RATE_HZ * 220 // 1000
 CLAUSE_GAP = VOICE_RATE_HZ * 90 // 1000
-LONG_SENTENCE = 80
+LONG_SENTENCE = 70
 """Characters beyond which a sentence is split at its commas, to be heard sooner."""
+LONG_CLAUSE = 140
+"""Characters after which even a text without any marks is split."""
 _SHORT_CLAUSE = 16
 
 _SENTENCE_END = re.compile(r"[.!?…]+[\"')\]]*$")
@@ -197,7 +199,8 @@ def _clauses(sentence: list[str]) -> list[list[str]]:
         found[-1].append(word)
         left = " ".join(sentence[place + 1 :])
         so_far = " ".join(found[-1])
-        if _CLAUSE_END.search(word) and min(len(so_far), len(left)) >= _SHORT_CLAUSE:
+        comma = _CLAUSE_END.search(word) and min(len(so_far), len(left)) >= _SHORT_CLAUSE
+        if comma or (left and len(so_far) >= LONG_CLAUSE):
             found.append([])
     return found
 

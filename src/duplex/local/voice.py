@@ -131,7 +131,8 @@ class LocalVoice:
             if self._filled == BLOCK:
                 self._filled = 0
                 self._position += BLOCK
-                self._hearing.push(self._block, self._speech is not None)
+                own_start = self._speech.start if self._speech is not None else None
+                self._hearing.push(self._block, own_start, self._own_end)
         told, self._told = self._told, _Told()
         return VoiceFrame(
             pcm=out,
