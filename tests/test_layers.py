@@ -43,6 +43,7 @@ HELPERS = {
     "ends": "runner",
     "options": "runner",
     "measuring": "cli",
+    "takes": "cli",
     "running": "cli",
     "serving": "cli",
     "doctor": "cli",

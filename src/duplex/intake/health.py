@@ -9,7 +9,7 @@ speech cannot be told from it, the answer is a refusal. Measuring drives it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from duplex.intake.echo import Echo
@@ -70,14 +70,20 @@ class Health:
         return None if first is None or first.remedy is None else f"{first.text}; {first.remedy}"
 
 
-def health_of(heard: Listening) -> Health:
-    """Judge a recording by what was heard of it."""
+def health_of(heard: Listening, *, stems: bool = False) -> Health:
+    """Judge a recording by what was heard of it.
+
+    ``stems``: each side is known to be a signal of its own, before any noise, so
+    whatever is strange in it is told but refuses nothing.
+    """
     sides = (loudness_of(heard, Side.CALLER), loudness_of(heard, Side.ASSISTANT))
     levels = [side.speech_dbfs for side in sides]
     balance = None
     if levels[0] is not None and levels[1] is not None:
         balance = levels[1] - levels[0]
     reasons = [*_of_the_file(heard, sides), *(r for s in Side for r in _of_side(heard, s, sides))]
+    if stems:
+        reasons = [replace(reason, remedy=None) for reason in reasons]
     if not any(reason.remedy for reason in reasons):
         reasons += _of_both(heard, sides, balance)
     reasons.sort(key=lambda reason: reason.remedy is None)

@@ -1,0 +1,133 @@
+"""From what was heard of a recording to the two views that metrics have of it.
+
+Segments, labels and, where a call kept its events, the work behind them become
+:class:`Speech` for the timing block and a labelled timeline for contract 2.0.
+Nothing is measured here, and this is the one place where a detector's finds
+become spoken segments. Measuring, runs and remeasuring drive it, so that all
+of them give the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from duplex.intake.labels import Labels
+from duplex.intake.listen import CONTRACT_DETECTOR, Listening
+from duplex.metrics.contract import Label, LabelledTimeline, Settings
+from duplex.metrics.intervals import Run, Runs, merge
+from duplex.metrics.labels import widened, with_actions
+from duplex.metrics.speech import Sound, SoundKind, Speech, SpokenSegment
+from duplex.recording import Recording
+from duplex.values import Side, Span, Utterance
+
+
+def speech_of(
+    heard: Listening, labels: Labels, *, tools: Runs = (), tick_ms: float = 0.0
+) -> Speech:
+    """The speech of a recording; echoes of the other side are left out.
+
+    ``tools`` are spans in samples in which tools or delegated work ran.
+    """
+    return Speech(
+        rate_hz=heard.rate_hz,
+        duration=heard.duration,
+        caller=_spoken(heard.own_speech(Side.CALLER), labels.of(Side.CALLER)),
+        assistant=_spoken(heard.own_speech(Side.ASSISTANT), labels.of(Side.ASSISTANT)),
+        labels=labels.of(Side.CALLER),
+        sounds=tuple(Sound(kind=SoundKind(s.kind), span=s.span) for s in labels.sounds),
+        tools=tools,
+        tick_ms=tick_ms,
+        detector=heard.detector,
+    )
+
+
+def speech_of_call(recording: Recording, heard: Listening) -> Speech:
+    """The speech of a call held here, from its two source stems and its events."""
+    return speech_of(
+        heard,
+        labels_of(recording),
+        tools=tool_runs(recording),
+        tick_ms=float(recording.transport_ms or 0),
+    )
+
+
+def labels_of(recording: Recording) -> Labels:
+    """What the events say was said; only the caller's own labels carry intent."""
+    return Labels(utterances=recording.utterances, source="the call's events")
+
+
+def tool_runs(recording: Recording) -> Runs:
+    """Spans in which the assistant's tools or delegated work ran, in samples."""
+    runs: list[Run] = []
+    for call in recording.tool_calls:
+        runs.append((call.started_at, _until(call.ended_at, recording)))
+    for work in recording.delegations:
+        if work.side is not Side.CALLER:
+            runs.append((work.created_at, _until(work.closed_at, recording)))
+    return merge(runs)
+
+
+def timeline_of(
+    heard: Listening, labels: Labels, settings: Settings | None = None
+) -> LabelledTimeline:
+    """The contract's view of a recording that no call of ours made.
+
+    Voice is the contract's own, echoes included; work events are unknown.
+    """
+    caller = _voice(heard, Side.CALLER)
+    assistant = _voice(heard, Side.ASSISTANT)
+    asked = widened(labels.of(Side.CALLER), caller, heard.rate_hz)
+    told = widened(labels.of(Side.ASSISTANT), assistant, heard.rate_hz)
+    return LabelledTimeline(
+        caller_turns=_in_ms(with_actions(asked, caller, assistant), heard.rate_hz),
+        assistant_turns=_in_ms(told, heard.rate_hz),
+        caller_other_voiced=_runs_in_ms(caller, heard.rate_hz),
+        assistant_other_voiced=_runs_in_ms(assistant, heard.rate_hz),
+        observation_end_ms=_ms(heard.duration, heard.rate_hz),
+        settings=settings or Settings(),
+    )
+
+
+def _spoken(spans: Iterable[Span], said: Sequence[Utterance]) -> tuple[SpokenSegment, ...]:
+    return tuple(
+        SpokenSegment(start=span.start, end=span.end, text=_text(span, said)) for span in spans
+    )
+
+
+def _text(span: Span, said: Sequence[Utterance]) -> str | None:
+    """The words of the labels that cover at least half of the segment together."""
+    touching = [
+        (item, min(item.span.end, span.end) - max(item.span.start, span.start)) for item in said
+    ]
+    inside = [(item, common) for item, common in touching if common > 0 and item.text]
+    if 2 * sum(common for _, common in inside) < span.length or not inside:
+        return None
+    return " ".join(item.text for item, _ in inside)
+
+
+def _voice(heard: Listening, side: Side) -> Runs:
+    return merge((span.start, span.end) for span in heard.spans(side, CONTRACT_DETECTOR))
+
+
+def _in_ms(said: Sequence[Utterance], rate_hz: int) -> tuple[Label, ...]:
+    return tuple(
+        Label(
+            start_ms=_ms(item.span.start, rate_hz),
+            end_ms=_ms(item.span.end, rate_hz),
+            action="" if item.action is None else item.action.value,
+        )
+        for item in said
+    )
+
+
+def _runs_in_ms(runs: Runs, rate_hz: int) -> Runs:
+    return merge((_ms(start, rate_hz), _ms(end, rate_hz)) for start, end in runs)
+
+
+def _ms(position: int, rate_hz: int) -> int:
+    """Milliseconds to the nearest, as recordings round them."""
+    return (position * 2000 + rate_hz) // (2 * rate_hz)
+
+
+def _until(end: int | None, recording: Recording) -> int:
+    return recording.duration if end is None else end

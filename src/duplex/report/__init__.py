@@ -1,0 +1,1 @@
+"""What people and spreadsheets read: formats of values that others computed."""

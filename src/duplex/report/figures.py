@@ -1,0 +1,30 @@
+"""Figures as people read them: milliseconds, shares, counts. Reports drive it."""
+
+from __future__ import annotations
+
+
+def duration(ms: float) -> str:
+    """Milliseconds below 10 s, seconds above; policy figures of whole seconds as such."""
+    if ms and ms % 1000 == 0:
+        return f"{ms / 1000:.0f} s"
+    return f"{ms:.0f} ms" if abs(ms) < 10_000 else f"{ms / 1000:.1f} s"
+
+
+def spread(ms: float | None) -> str:
+    """A half width; empty when it is not known."""
+    return "" if ms is None else f"± {ms:.0f} ms" if ms >= 1 else "± < 1 ms"
+
+
+def percent(share: float) -> str:
+    """A share, never rounded up to all of it."""
+    return "100 %" if share >= 1 else f"{int(share * 1000) / 10:.1f} %"
+
+
+def times(count: int) -> str:
+    """``once``, ``twice``, ``3 times``."""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 barge-in``, ``2 barge-ins``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
