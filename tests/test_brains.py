@@ -155,6 +155,24 @@ def test_a_request_to_hold_is_not_answered() -> None:
     assert not caller().on_heard(heard("One moment, let me check."))
 
 
+def test_a_result_that_runs_on_from_the_request_to_hold_is_understood() -> None:
+    text = f"Let me see, one moment, {BOOKED[0].lower()}{BOOKED[1:]}"
+    assert only(caller().on_heard(heard(text))).action is Action.STOP
+
+
+def test_a_caller_who_missed_the_result_makes_sure_of_it() -> None:
+    brain = caller()
+    assert reply(brain, "Is there anything else I can do for you?").endswith("?")
+    assert only(brain.on_heard(heard(BOOKED))).action is Action.STOP
+
+
+def test_a_host_in_doubt_says_the_result_again() -> None:
+    brain, _ = ready()
+    brain.on_said(said(only(brain.on_commentary(BOOKED, "d1"))))
+    for text in ("Sorry, is that done now?", "So is that settled now?", "Sorry, is it all done?"):
+        assert reply(brain, text) == BOOKED
+
+
 def test_a_right_confirmation_ends_the_call() -> None:
     brain = caller()
     say = only(brain.on_heard(heard(BOOKED)))

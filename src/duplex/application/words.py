@@ -211,6 +211,13 @@ _HOLD = re.compile(
 )
 
 
+def after_hold(text: str) -> str:
+    """Return the words of ``text`` after its last request for a moment, all of them if none."""
+    low = bare(text)
+    end = max((match.end() for match in _HOLD.finditer(low)), default=0)
+    return low[end:].strip()
+
+
 def is_hold(text: str) -> bool:
     """Whether the speaker asks for a moment."""
     return bool(_HOLD.search(bare(text)))

@@ -47,6 +47,7 @@ _AGAIN = (
     "Pardon, could you repeat that?",
     "Sorry, I didn't catch that.",
 )
+_DOUBTS = ("Sorry, is that done now?", "So is that settled now?", "Sorry, is it all done?")
 _PROMPTS = ("Hello? Are you still there?", "Hello?", "Are you still there?")
 
 
@@ -68,6 +69,7 @@ class CallerBrain:
         self._finished = False
         self._holding = False
         self._deaf_once = False
+        self._doubted = False
         self._tries = {"prompt": 0, "pardon": 0, "correct": 0}
 
     @classmethod
@@ -178,7 +180,7 @@ class CallerBrain:
         if meaning.greets:
             return self._say(self._brief.opening)
         if meaning.more:
-            return self._carry_on("refused")
+            return self._doubt()
         if not meaning.question:
             return ()
         if self._tries["correct"] and not self._tries["pardon"]:
@@ -337,6 +339,13 @@ class CallerBrain:
         """Bring up what is still owed, or take leave."""
         owed = self._owed()
         return self._give(owed[:1], ()) if owed else self._leave(outcome)
+
+    def _doubt(self) -> Sequence[Act]:
+        """Asked whether that was all before hearing that anything was done: make sure, once."""
+        if self._owed() or self._doubted:
+            return self._carry_on("refused")
+        self._doubted = True
+        return self._say(self._chance.pick("doubt", _DOUBTS))
 
     def _owed(self) -> list[AgendaItem]:
         """Return required items to be said whose facts are not out yet."""

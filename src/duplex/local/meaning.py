@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from duplex.application.prompts import AgendaItem, Scalar
 from duplex.application.words import (
+    after_hold,
     asks_repeat,
     bare,
     is_farewell,
@@ -113,7 +114,8 @@ def _wants_yes(question: str) -> bool:
 
 
 def _is_done(sentence: str) -> bool:
-    low = bare(sentence)
+    # Ears may run "one moment" and the result together.
+    low = after_hold(sentence)
     match = _DONE.search(low)
     if match is None or sentence.rstrip().endswith("?"):
         return False
