@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from duplex.application.prompts import AgendaItem, Brief, brief_from
 from duplex.application.words import is_farewell
+from duplex.local import caller_words as words
 from duplex.local.chance import Chance
 from duplex.local.facts import Fact, together
 from duplex.local.interjections import Interjections
@@ -27,28 +28,6 @@ QUIET_MS = 8_000
 """Silence after which the caller prompts, in ms; longer while the other side looks."""
 PATIENCE = 3
 """Unanswered prompts, failed corrections or misunderstandings before it gives up."""
-
-_GREETINGS = ("", "Hi. ", "Hello. ", "Hi there. ", "Hello there. ", "Good day. ")
-_LEADS = ("", "", "", "Sure. ", "Yes. ", "Of course. ", "Okay. ")
-_BYES = (
-    "Great, thank you. Goodbye.",
-    "Perfect, thanks so much. Bye.",
-    "Wonderful, thank you very much. Goodbye.",
-    "Thanks a lot, that's great. Bye.",
-    "Lovely, thanks for your help. Goodbye.",
-)
-_BYES_UNDONE = (
-    "All right, thank you anyway. Goodbye.",
-    "Okay, thanks for trying. Bye.",
-    "No, thank you, that doesn't work for me. Goodbye.",
-)
-_AGAIN = (
-    "Sorry, could you say that again?",
-    "Pardon, could you repeat that?",
-    "Sorry, I didn't catch that.",
-)
-_DOUBTS = ("Sorry, is that done now?", "So is that settled now?", "Sorry, is it all done?")
-_PROMPTS = ("Hello? Are you still there?", "Hello?", "Are you still there?")
 
 
 class CallerBrain:
@@ -145,7 +124,7 @@ class CallerBrain:
         self._tries["prompt"] += 1
         if self._tries["prompt"] > PATIENCE:
             return self._leave("refused")
-        return self._say(self._chance.pick("prompts", _PROMPTS), noted=False)
+        return self._say(self._chance.pick("prompts", words.PROMPTS), noted=False)
 
     def on_speech(self, speech_ms: int) -> Sequence[Act]:
         if not self._opened or self._finishing or self._outstanding:
@@ -197,7 +176,7 @@ class CallerBrain:
     def _open(self) -> Sequence[Act]:
         self._opened = True
         opening = self._brief.opening
-        hello = self._chance.pick("greeting", _GREETINGS)
+        hello = self._chance.pick("greeting", words.GREETINGS)
         if re.match(r"(?i)(?:hi|hello|hey|good)\b", opening):
             hello = ""
         return self._say(f"{hello}{opening}", action=Action.OPENING)
@@ -242,8 +221,8 @@ class CallerBrain:
             return self._say(f"Yes, {taken.said(self._chance)} works. Please book that.")
         other = self._known.next_alternatives()
         if other:
-            words = " ".join(fact.said(self._chance) for fact in other)
-            return self._say(f"Could we do it {words} instead?")
+            asked = " ".join(fact.said(self._chance) for fact in other)
+            return self._say(f"Could we do it {asked} instead?")
         return self._leave("refused")
 
     def _on_confirm(self, meaning: Meaning) -> Sequence[Act]:
@@ -283,7 +262,7 @@ class CallerBrain:
         said = [item.response_hint or self._in_words(item) for item in items]
         rest = [fact.said(self._chance) for fact in self._facts_of(keys)]
         text = " ".join(
-            [_sentence(part) for part in said if part] + ([together(rest)] if rest else [])
+            [words.sentence(part) for part in said if part] + ([together(rest)] if rest else [])
         )
         if not text:
             return ()
@@ -315,7 +294,7 @@ class CallerBrain:
                 return self._give([item], ())
         active = {fact.key: fact for fact in self._known.active(self._told, final=True)}
         parts = [active[key].corrected(meaning.values[key][-1]) for key in wrong]
-        text = _sentence(f"Sorry, no, it should be {' and '.join(parts)}")
+        text = words.sentence(f"Sorry, no, it should be {' and '.join(parts)}")
         return self._say(text, action=Action.CORRECT)
 
     def _repeat(self) -> Sequence[Act]:
@@ -328,7 +307,7 @@ class CallerBrain:
         self._tries["pardon"] += 1
         if self._tries["pardon"] > 2 * PATIENCE:
             return self._leave("refused")
-        return self._say(self._chance.pick("pardon", _AGAIN), noted=False)
+        return self._say(self._chance.pick("pardon", words.AGAIN), noted=False)
 
     def _wait(self) -> Sequence[Act]:
         """The other side asked for a moment: a ``wait`` item is done by saying nothing."""
@@ -345,7 +324,7 @@ class CallerBrain:
         if self._owed() or self._doubted:
             return self._carry_on("refused")
         self._doubted = True
-        return self._say(self._chance.pick("doubt", _DOUBTS))
+        return self._say(self._chance.pick("doubt", words.DOUBTS))
 
     def _owed(self) -> list[AgendaItem]:
         """Return required items to be said whose facts are not out yet."""
@@ -362,9 +341,11 @@ class CallerBrain:
         self._unsaid = None
         last = [item for item in self._ready() if item.action == "finish"]
         hint = next((item.response_hint for item in last if item.response_hint), "")
-        text = hint or self._chance.pick("bye", _BYES if outcome == "completed" else _BYES_UNDONE)
+        text = hint or self._chance.pick(
+            "bye", words.BYES if outcome == "completed" else words.BYES_UNDONE
+        )
         if not is_farewell(text):
-            text = f"{_sentence(text)} Goodbye."
+            text = f"{words.sentence(text)} Goodbye."
         items = tuple(item.id for item in last[:1])
         return self._say(text, items=items, action=Action.STOP, noted=False)
 
@@ -406,7 +387,7 @@ class CallerBrain:
             r"(?i)(?:actually|sorry|yes|no|sure|okay|please|can|could|it's)\b", text
         ):
             return ""
-        return self._chance.pick("leads", _LEADS)
+        return self._chance.pick("leads", words.LEADS)
 
     def _say(
         self,
@@ -425,8 +406,3 @@ class CallerBrain:
         if noted:
             self._last = text
         return (say,)
-
-
-def _sentence(text: str) -> str:
-    text = text.strip()
-    return text if not text or text[-1] in ".?!" else f"{text}."
