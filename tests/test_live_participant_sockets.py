@@ -134,6 +134,21 @@ async def test_a_wrong_key_is_a_401_of_that_sides_connection() -> None:
     assert "wrong" not in str(refused.value).replace("answered", ""), "no key in a message"
 
 
+async def test_a_proxy_of_the_environment_is_not_asked_for_loopback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+        monkeypatch.setenv(name.upper(), "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    async with LocalServer(Voices()) as server:
+        bench = bench_of(server.url)
+        await bench.start()
+        await bench.finish()
+    assert bench.told("session.closed")
+
+
 async def test_nobody_listening_is_refused() -> None:
     async with LocalServer(Voices()) as server:
         url = server.url

@@ -79,7 +79,7 @@ class WavParticipant:
         self._tell("session.started", provider="wav", session_id="", model="", voice="")
 
     def hear(self, position: int, pcm: Pcm) -> None:
-        answered = self._listen(np.concatenate((self._rest, pcm))) and self._spoken
+        answered = self._listen(np.concatenate((self._rest, pcm)))
         self._now = position + len(pcm)
         if self._begun_at is None and self._is_cued():
             # What was handed over already is silence; the recording comes right after it.
