@@ -32,6 +32,7 @@ LAYERS: dict[str, int] = {
     "store": 6,
     "report": 7,
     "cli": 7,
+    "viewer": 7,
 }
 HELPERS = {
     "wavfile": "recording",

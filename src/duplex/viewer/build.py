@@ -1,0 +1,129 @@
+"""From a run's folder to its page: ``viewer.html``, whole or not at all.
+
+Reads results.json, events and audio; writes one file. It measures nothing, and
+what it cannot read it shows as missing. The runner calls :func:`build` once
+when a run is over, ``duplex view`` calls :func:`command`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import webbrowser
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from duplex.errors import InputError
+from duplex.results import schema
+from duplex.results.run import COLUMNS, headline, rows
+from duplex.run_folder import RunFolder
+from duplex.screen import plain
+from duplex.values import Json
+from duplex.viewer import page, say
+from duplex.viewer.call import CallPage, call_page, selector
+from duplex.viewer.reading import clean, members
+from duplex.viewer.rows import timing_rows
+from duplex.viewer.sound import MIME
+from duplex.wavfile import write_failed
+
+NAME = "viewer.html"
+SOUND_LIMIT = 96 << 20
+"""Bytes of sound in one page; a browser holds what is inside in memory."""
+
+
+def build(run_dir: str | Path, output: Path | None = None, *, limit: int = SOUND_LIMIT) -> Path:
+    """Write the page of a run, ``RUN/viewer.html`` unless told otherwise; return its path.
+
+    Sound beyond ``limit`` bytes is left out, that of calls that passed first.
+    Raises InputError when there are no results to show.
+    """
+    folder = RunFolder.open(run_dir)
+    run = _results(folder.results)
+    path = output if output is not None else folder.path / NAME
+    _write(path, _page(folder.path, run, limit))
+    return path
+
+
+def command(run: Path, output: Path | None = None, open_browser: bool = False) -> int:
+    """``duplex view``: write the page, print where it is; return the exit code.
+
+    ``run`` is a run's folder or a file in it. Raises DuplexError.
+    """
+    folder = run.parent if run.is_file() else run
+    path = build(folder, output)
+    size = path.stat().st_size / 1e6
+    print(plain(f"wrote {path} ({size:.1f} MB, opens without a server)"), file=sys.stderr)
+    print(path)
+    if open_browser and not webbrowser.open(path.resolve().as_uri()):
+        print(f"no browser was found; open {plain(str(path))} in one", file=sys.stderr)
+    return 0
+
+
+def _results(path: Path) -> schema.Run:
+    try:
+        content = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"run folder {path.parent} has no results.json") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"results {path} cannot be read: {error}") from error
+    return schema.read_run(content)
+
+
+def _page(folder: Path, run: schema.Run, limit: int) -> Iterator[str]:
+    """The page in pieces; one call's audio is held at a time."""
+    yield from page.begin(clean(f"{run.run.id} · duplex"))
+    given = 0
+    left = limit
+    # Calls that did not pass are the ones somebody wants to hear.
+    for index in sorted(range(len(run.results)), key=lambda i: run.results[i].status == "passed"):
+        call = call_page(folder, run, index)
+        sound, left = _fitting(call, left)
+        given += 0 if sound is None else len(sound)
+        yield page.block(f"call-{index}", call.view | _sound_note(call, sound))
+        if sound is not None:
+            yield from page.sound_block(f"sound-{index}", sound)
+    yield page.block("run", _about(run, given))
+    yield page.end()
+
+
+def _fitting(call: CallPage, left: int) -> tuple[bytes | None, int]:
+    if call.flac is None or len(call.flac) > left:
+        return None, left
+    return call.flac, left - len(call.flac)
+
+
+def _sound_note(call: CallPage, sound: bytes | None) -> dict[str, Json]:
+    if sound is not None:
+        return {"mime": MIME, "sound": f"{say.plain(len(sound) / 1e6, 2)} MB of FLAC inside"}
+    if call.flac is None:
+        return {"mime": None}
+    beside = "the page would grow too large; the sound is in the run's folder"
+    return {"mime": None, "sound": beside}
+
+
+def _about(run: schema.Run, sound_bytes: int) -> dict[str, Json]:
+    timing = members(run.run.duplex.get("timing"))
+    return {
+        "id": clean(run.run.id),
+        "sentence": clean(headline(run)),
+        "calls": selector(run),
+        "columns": list(COLUMNS),
+        "rows": [[clean(cell) for cell in row.cells()] for row in rows(run)],
+        "pooled": [row.as_json() for row in timing_rows(timing)],
+        "size": f"{len(run.results)} calls, {say.plain(sound_bytes / 1e6, 1)} MB of sound inside "
+        "(FLAC, the recording sample by sample)",
+    }
+
+
+def _write(path: Path, pieces: Iterable[str]) -> None:
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(3)}.tmp")
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            for piece in pieces:
+                file.write(piece.encode("utf-8"))
+        beside.replace(path)
+    except OSError as error:
+        raise write_failed(path, error) from error
+    finally:
+        beside.unlink(missing_ok=True)
