@@ -49,6 +49,7 @@ HELPERS = {
     "serving": "cli",
     "doctor": "cli",
     "screen": "cli",
+    "viewer": "cli",
     "__main__": "cli",
 }
 
