@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from duplex.errors import DuplexError
-from duplex.local.ears import MIN_FRAMES, WhisperEars, once, window_frames
+from duplex.local.ears import MIN_FRAMES, WhisperEars, hummed, once, window_frames
 from duplex.local.mel import MEL_RATE_HZ, Floats, log_mel, mel_filters
 
 RATE = 24_000
@@ -107,6 +107,16 @@ def test_the_window_holds_the_utterance_and_a_margin() -> None:
 )
 def test_a_stutter_to_the_end_is_said_once(text: str, wanted: str) -> None:
     assert once(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["MMM.", "Mm-hmm.", "NMA.", "NMM", "Mmm", "Uh-huh.", "Hmm, mm."])
+def test_a_hum_is_spelt_as_one(text: str) -> None:
+    assert hummed(text) == "Mm-hmm."
+
+
+@pytest.mark.parametrize("text", ["Nah.", "Human.", "No.", "Maya.", "him", "Hannah", ""])
+def test_a_word_is_no_hum(text: str) -> None:
+    assert hummed(text) == text
 
 
 def test_the_filters_are_slaneys() -> None:

@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from duplex.application.words import is_backchannel
 from duplex.clock import VirtualClock
 from duplex.errors import InputError
 from duplex.local.engines import Models, SpeechEngines, extra_status
 from duplex.local.seams import Pcm, Say, Style
+from duplex.local.timbre import seeded_style
 from duplex.local.voice import LocalVoice
 from duplex.local.weights import EARS_MODULES, MOUTH_MODULES, missing_modules
 from duplex.values import Side
@@ -112,6 +114,16 @@ async def test_the_two_voices_lie_apart_in_pitch_whatever_the_seeds(
 async def test_both_voices_speak_at_the_same_pace(engines: SpeechEngines) -> None:
     lengths = [len(await spoken(engines, SENTENCES[0], Style(voice=v))) for v in (BASE, SECOND)]
     assert abs(lengths[1] / lengths[0] - 1) < 0.1
+
+
+async def test_backchannels_are_short_and_heard_as_such(engines: SpeechEngines) -> None:
+    quiet = np.zeros(4_800, np.int16)
+    for voice in (BASE, SECOND):
+        for text in ("Mm-hmm.", "Okay.", "Right."):
+            pcm = await spoken(engines, text, seeded_style(voice, 1, "caller"))
+            assert len(pcm) / 24 < 650
+            heard = await engines.ears.transcribe(np.concatenate([quiet, pcm, quiet]))
+            assert is_backchannel(heard), heard
 
 
 async def test_noise_and_silence_hold_no_words(engines: SpeechEngines) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, cast
 
@@ -32,6 +33,8 @@ MAX_TOKENS = 160
 _NO_SPEECH = 0.6
 _UNSURE = -1.0
 _STUTTER = 4
+HUM = "Mm-hmm."
+_HUM = re.compile(r"(?:[mMnNuUhH][mnuh.,! -]*|[MNUH][MNUHA]{1,4})[.,!]?")
 
 
 class _Decoder(Protocol):
@@ -72,13 +75,18 @@ class WhisperEars:
         text, sureness, silence = self._decoder(log_mel(sound, window_frames(len(sound))))
         if silence > _NO_SPEECH and sureness < _UNSURE:
             return ""
-        return once(" ".join(text.split()))
+        return hummed(once(" ".join(text.split())))
 
 
 def window_frames(samples: int) -> int:
     """Return how many frames of picture to show for ``samples`` at 16 kHz."""
     needed = samples * FRAMES_PER_SECOND // MEL_RATE_HZ + MARGIN_FRAMES
     return min(max(needed, MIN_FRAMES), MAX_FRAMES)
+
+
+def hummed(text: str) -> str:
+    """Spell a hum as one; the model writes it with letters of its own (``MMM``, ``NMA.``)."""
+    return HUM if _HUM.fullmatch(text) else text
 
 
 def once(text: str) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from duplex.application.words import is_backchannel
 from duplex.clock import Clock
 from duplex.local.endpoint import BLOCK
 from duplex.local.hearing import Decoded, Hearing
@@ -39,7 +40,7 @@ from duplex.local.seams import (
 from duplex.local.speech import Speech, begin_speech, to_ms
 from duplex.local.thinking import Thinking, ThinkTimes
 from duplex.local.timbre import seeded_style
-from duplex.local.yielding import Fader, Level, level, only_listening
+from duplex.local.yielding import Fader, Level, level
 from duplex.values import Json, Side
 
 WORDS_EVERY = VOICE_RATE_HZ // 5
@@ -212,7 +213,7 @@ class LocalVoice:
         elif theirs.end - theirs.start < WORDLESS:
             return
         speech = self._speech
-        stops = theirs.overlapped and bool(text) and not only_listening(text)
+        stops = theirs.overlapped and bool(text) and not is_backchannel(text)
         if stops and speech is not None and speech.start <= theirs.start:
             theirs.cut = True
             await self._cut(speech)

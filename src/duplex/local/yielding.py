@@ -8,13 +8,11 @@ its back-dated start; back to full level when it ends sooner.
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 
-from duplex.application.words import is_backchannel
 from duplex.local.endpoint import BLOCK
 from duplex.local.seams import VOICE_RATE_HZ, Pcm
 
@@ -24,7 +22,6 @@ OVER_AFTER = VOICE_RATE_HZ // 5
 """Quiet of the other side that ends an overlap."""
 
 _ONE = 1 << 15
-_HUMS = re.compile(r"[mnuh\s.,!-]+", re.IGNORECASE)
 
 
 class Level(Enum):
@@ -47,11 +44,6 @@ def level(position: int, own_start: int, their_burst: int, their_last: int) -> L
     if overlap >= STOP_AFTER:
         return Level.OFF
     return Level.DUCKED if overlap >= DUCK_AFTER else Level.FULL
-
-
-def only_listening(text: str) -> bool:
-    """Whether ``text`` shows no more than that its speaker listens (or hums)."""
-    return bool(_HUMS.fullmatch(text)) or is_backchannel(text)
 
 
 class Fader:
