@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from duplex.placement import Placement
-from duplex.values import Happening
+from duplex.values import Happening, Json
 
 RATE = 24_000
 
 
 def label(start_ms: int, end_ms: int, direction: str = "said") -> Happening:
-    fields = {"text": "x", "direction": direction, "start_ms": start_ms, "end_ms": end_ms}
-    return Happening(type="transcript", fields=dict(fields))
+    fields: dict[str, Json] = {"text": "x", "direction": direction}
+    return Happening(type="transcript", fields=fields | {"start_ms": start_ms, "end_ms": end_ms})
 
 
 def test_a_label_waits_until_its_audio_was_played_and_moves_by_the_hold() -> None:

@@ -8,14 +8,14 @@ import numpy as np
 from rich.console import Console
 
 from duplex.screen import CallView, Screen, plain
-from duplex.values import Event, Side
+from duplex.values import Event, Json, Side
 
 HOSTILE = "hi \x1b[31mred\x1b[0m [bold]x[/bold]\r\n\x07\u202eabc\ud800"
 
 
 def said(side: Side, text: str) -> Event:
-    fields = {"direction": "said", "text": text, "start": 0, "end": 1}
-    return Event(seq=0, at=0, side=side, type="transcript", fields=dict(fields))
+    fields: dict[str, Json] = {"direction": "said", "text": text, "start": 0, "end": 1}
+    return Event(seq=0, at=0, side=side, type="transcript", fields=fields)
 
 
 def shown(view: CallView) -> str:
