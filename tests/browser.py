@@ -22,6 +22,7 @@ from duplex.values import Json
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE = 30.0
+KEY_CODES = {"Escape": 27, "ArrowLeft": 37, "ArrowRight": 39}
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -94,8 +95,11 @@ class Page:
             time.sleep(0.02)
 
     def key(self, key: str) -> None:
-        printable: dict[str, Json] = {"text": key} if len(key) == 1 else {}
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **printable)
+        # The browser's own reactions (Escape closes a dialog) go by the key's code.
+        more: dict[str, Json] = {"text": key}
+        if len(key) > 1:
+            more = {"windowsVirtualKeyCode": KEY_CODES[key]}
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **more)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 
     def click(self, x: float, y: float) -> None:

@@ -461,8 +461,15 @@ def test_reasons_come_from_the_nearest_pointer_above() -> None:
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [(0.0, "0 ms"), (5.54, "5.5 ms"), (643.4, "643 ms"), (-165.167, "−165 ms"), (12345.6, "12 346 ms"), (-0.04, "0 ms")],
-)  # fmt: skip
+    [
+        (0.0, "0 ms"),
+        (5.54, "5.5 ms"),
+        (643.4, "643 ms"),
+        (-165.167, "−165 ms"),
+        (12345.6, "12 346 ms"),
+        (-0.04, "0 ms"),
+    ],
+)
 def test_milliseconds_are_told_with_a_true_minus_and_thin_spaces(value: float, told: str) -> None:
     assert say.ms(value).replace(say.THIN, " ") == told
 

@@ -14,7 +14,7 @@ import webbrowser
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from duplex.errors import InputError
+from duplex.errors import DuplexError, InputError
 from duplex.results import schema
 from duplex.results.run import COLUMNS, headline, rows
 from duplex.run_folder import RunFolder
@@ -67,7 +67,12 @@ def _results(path: Path) -> schema.Run:
         raise InputError(f"run folder {path.parent} has no results.json") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"results {path} cannot be read: {error}") from error
-    return schema.read_run(content)
+    try:
+        return schema.read_run(content)
+    except DuplexError as error:
+        # A file of another kind can be wrong in hundreds of places; the first one tells it.
+        told = " ".join(str(error).split("\n")[:3])
+        raise InputError(f"results {path}: {clean(told)[:300]}") from error
 
 
 def _page(folder: Path, run: schema.Run, limit: int) -> Iterator[str]:
