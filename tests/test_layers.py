@@ -42,6 +42,7 @@ HELPERS = {
     "hangup": "call",
     "placement": "call",
     "ends": "runner",
+    "api": "cli",
     "options": "runner",
     "measuring": "cli",
     "takes": "cli",

@@ -1,1 +1,66 @@
-"""Full-duplex voice calls on one timeline: hold them, measure them, grade them."""
+"""Full-duplex voice calls on one timeline: hold them, measure them, grade them.
+
+Names are imported on first use, so ``import duplex`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duplex.api import run
+    from duplex.engine import Engine
+    from duplex.errors import DuplexError, InputError, MissingExtra
+    from duplex.measuring import measure
+    from duplex.options import RunOptions
+    from duplex.participants.base import Participant
+    from duplex.recording import Recording
+    from duplex.runner import Finished, Runner
+    from duplex.scenario import Dataset, Scenario
+    from duplex.values import Side
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Dataset": "duplex.scenario",
+    "DuplexError": "duplex.errors",
+    "Engine": "duplex.engine",
+    "Finished": "duplex.runner",
+    "InputError": "duplex.errors",
+    "MissingExtra": "duplex.errors",
+    "Participant": "duplex.participants.base",
+    "Recording": "duplex.recording",
+    "RunOptions": "duplex.options",
+    "Runner": "duplex.runner",
+    "Scenario": "duplex.scenario",
+    "Side": "duplex.values",
+    "measure": "duplex.measuring",
+    "run": "duplex.api",
+}
+
+__all__ = [
+    "Dataset",
+    "DuplexError",
+    "Engine",
+    "Finished",
+    "InputError",
+    "MissingExtra",
+    "Participant",
+    "Recording",
+    "RunOptions",
+    "Runner",
+    "Scenario",
+    "Side",
+    "measure",
+    "run",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module duplex has no attribute {name!r}")
+    value: object = vars(import_module(home))[name]
+    globals()[name] = value
+    return value
