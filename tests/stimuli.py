@@ -28,7 +28,8 @@ def voiced(
     ramp = 0.5 - 0.5 * np.cos(np.pi * (np.arange(fade) + 0.5) / fade)
     wave[:fade] *= ramp
     wave[len(wave) - fade :] *= ramp[::-1]
-    return wave / np.abs(wave).max() * 10 ** (-12 / 20)
+    wave *= 10 ** (-12 / 20) / np.abs(wave).max()
+    return wave
 
 
 def speechlike(seconds: float, seed: int, rate: int = RATE) -> Floats:
@@ -37,8 +38,9 @@ def speechlike(seconds: float, seed: int, rate: int = RATE) -> Floats:
     count = round(seconds * rate)
     steps = random.uniform(0.3, 1.0, int(seconds * 8) + 2)
     envelope = np.interp(np.arange(count) / rate * 8, np.arange(len(steps)), steps)
-    wave = np.convolve(random.normal(0, 1, count + 31), np.hanning(32) / 16, "valid") * envelope
-    return wave / np.sqrt(np.mean(wave**2)) * 10 ** (-26 / 20)
+    wave: Floats = np.convolve(random.normal(0, 1, count + 31), np.hanning(32) / 16, "valid")
+    wave *= envelope
+    return wave * (10 ** (-26 / 20) / float(np.sqrt(np.mean(wave**2))))
 
 
 def side(spoken: Iterable[tuple[float, Floats]], seconds: float, rate: int = RATE) -> Floats:
@@ -74,7 +76,9 @@ def pcm(wave: Floats) -> Pcm:
 
 def save(path: Path, *channels: Floats, rate: int = RATE, subtype: str | None = None) -> Path:
     """Write channels to a file whose ending says the format."""
-    soundfile.write(path, np.stack(channels, axis=1), rate, subtype=subtype)
+    both = np.stack(channels, axis=1)
+    exact = subtype is None and path.suffix in (".wav", ".flac")
+    soundfile.write(path, pcm(both) if exact else both, rate, subtype=subtype)
     return path
 
 

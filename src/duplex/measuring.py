@@ -133,7 +133,9 @@ class _Options:
 
     def _call(self, take: Take, recording: Recording) -> Measurement:
         with ExitStack() as stack:
-            sides = open_sides(take.files, _BY_NAME, stack, limit=recording.duration)
+            sides = open_sides(take.files, _BY_NAME, stack)
+            limit = recording.duration * sides.rate_hz // recording.rate_hz
+            sides = replace(sides, limit=limit)
             heard = listen(sides, self._detector, (WITNESS_DETECTOR,))
         warnings = tuple(dict.fromkeys((*recording.damage, *heard.warnings)))
         # The stems are each side's own signal: what is alike in them is no echo.

@@ -19,6 +19,7 @@ from duplex.run_folder import RunFolder
 
 _ENDINGS = ".wav .wave .flac .ogg .oga .opus .mp3 .aif .aiff .aifc .au .snd .w64 .rf64 .caf"
 SOUND_ENDINGS = frozenset(_ENDINGS.split())
+_BARE = "it is measured as a bare recording"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +74,21 @@ def _of_call_folder(folder: Path) -> Take:
     if (run_dir / "events" / f"{place.name}.jsonl").is_file():
         return _call(run_dir, place.name)
     stems = (folder / CALLER_SOURCE, folder / ASSISTANT_SOURCE)
-    note = "the call's events are not beside it, so it is measured as a bare recording"
     if all(stem.exists() for stem in stems):
-        return Take(name=str(folder), files=stems, note=note)
-    return Take(name=str(folder / CONVERSATION), files=(folder / CONVERSATION,), note=note)
+        return Take(name=str(folder), files=stems, note=f"the call's events are missing; {_BARE}")
+    return _bare(folder, "the call's events and stems are missing")
+
+
+def _bare(folder: Path, why: str) -> Take:
+    conversation = folder / CONVERSATION
+    return Take(name=str(conversation), files=(conversation,), note=f"{why}; {_BARE}")
 
 
 def _call(run_dir: Path, call_id: str) -> Take:
     audio = RunFolder.open(run_dir).audio(call_id)
     stems = (audio / CALLER_SOURCE, audio / ASSISTANT_SOURCE)
+    if not all(stem.exists() for stem in stems):
+        return _bare(audio, "the call's stems are missing")
     return Take(name=str(audio), files=stems, run_dir=run_dir, call_id=call_id)
 
 

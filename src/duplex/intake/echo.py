@@ -79,6 +79,7 @@ class EchoFinder:
     def __init__(self, rate_hz: int) -> None:
         self._rate = rate_hz
         self._factor = max(1, rate_hz // _COARSE_HZ)
+        self._mean = np.full(self._factor, 1 / self._factor, np.float32)
         self._blocks: list[tuple[int, tuple[Floats, Floats]]] = []
         self._left: tuple[Pcm, Pcm] = (np.zeros(0, np.int16), np.zeros(0, np.int16))
         self._position = 0
@@ -91,7 +92,7 @@ class EchoFinder:
         cut = count * self._factor
         self._left = (whole[0][cut:], whole[1][cut:])
         coarse = [
-            pcm[:cut].reshape(-1, self._factor).mean(axis=1, dtype=np.float32) for pcm in whole
+            pcm[:cut].astype(np.float32).reshape(-1, self._factor) @ self._mean for pcm in whole
         ]
         self._blocks.append((self._position, (coarse[0], coarse[1])))
         self._position += count

@@ -65,6 +65,7 @@ class Meter:
         assert rate_hz % FRAMES_PER_SECOND == 0, rate_hz
         self._rate = rate_hz
         self._frame = rate_hz // FRAMES_PER_SECOND
+        self._mean = np.full(self._frame, 1 / self._frame, np.float32)
         self._left: tuple[Pcm, Pcm] = (np.zeros(0, np.int16), np.zeros(0, np.int16))
         self._energies: tuple[list[Floats], list[Floats]] = ([], [])
         self._tops = (_Top(), _Top())
@@ -102,7 +103,7 @@ class Meter:
         if not len(pair[0]):
             return
         first, second = (pcm.astype(np.float32).reshape(-1, self._frame) for pcm in pair)
-        means = [frames.mean(axis=1) for frames in (first, second)]
+        means = [frames @ self._mean for frames in (first, second)]
         for index, frames in enumerate((first, second)):
             energy = np.einsum("ij,ij->i", frames, frames) / np.float32(self._frame)
             energy = np.maximum(energy - means[index] ** 2, 0).astype(np.float32)

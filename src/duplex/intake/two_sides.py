@@ -94,9 +94,7 @@ class TwoSides:
             )
 
 
-def open_sides(
-    paths: tuple[Path, ...], roles: Roles | None, stack: ExitStack, limit: int | None = None
-) -> TwoSides:
+def open_sides(paths: tuple[Path, ...], roles: Roles | None, stack: ExitStack) -> TwoSides:
     """Open a recording of two channels, or two of one; ``stack`` closes it.
 
     Raises:
@@ -108,7 +106,7 @@ def open_sides(
         _check_channels(sound, 2 // len(sounds))
     guessed = by_name([path.stem for path in paths]) if len(paths) == 2 else ASSUMED
     rates = {rate_heard(sound.rate_hz) for sound in sounds}
-    return TwoSides(sounds=sounds, roles=roles or guessed, rate_hz=max(rates), limit=limit)
+    return TwoSides(sounds=sounds, roles=roles or guessed, rate_hz=max(rates))
 
 
 def _check_channels(sound: Sound, wanted: int) -> None:

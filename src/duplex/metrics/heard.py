@@ -10,11 +10,12 @@ of them give the same numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from duplex.intake.labels import Labels
 from duplex.intake.listen import CONTRACT_DETECTOR, Listening
 from duplex.metrics.contract import Label, LabelledTimeline, Settings
-from duplex.metrics.intervals import Run, Runs, merge
+from duplex.metrics.intervals import Runs, merge
 from duplex.metrics.labels import widened, with_actions
 from duplex.metrics.speech import Sound, SoundKind, Speech, SpokenSegment
 from duplex.recording import Recording
@@ -45,26 +46,42 @@ def speech_of_call(recording: Recording, heard: Listening) -> Speech:
     """The speech of a call held here, from its two source stems and its events."""
     return speech_of(
         heard,
-        labels_of(recording),
-        tools=tool_runs(recording),
+        labels_of(recording, heard.rate_hz),
+        tools=tool_runs(recording, heard.rate_hz),
         tick_ms=float(recording.transport_ms or 0),
     )
 
 
-def labels_of(recording: Recording) -> Labels:
-    """What the events say was said; only the caller's own labels carry intent."""
-    return Labels(utterances=recording.utterances, source="the call's events")
+def labels_of(recording: Recording, rate_hz: int) -> Labels:
+    """What the events say was said, in samples at ``rate_hz``."""
+    moved = tuple(
+        replace(
+            item,
+            span=Span(
+                start=_at(item.span.start, recording, rate_hz),
+                end=_at(item.span.end, recording, rate_hz),
+            ),
+        )
+        for item in recording.utterances
+    )
+    return Labels(utterances=moved, source="the call's events")
 
 
-def tool_runs(recording: Recording) -> Runs:
-    """Spans in which the assistant's tools or delegated work ran, in samples."""
-    runs: list[Run] = []
-    for call in recording.tool_calls:
-        runs.append((call.started_at, _until(call.ended_at, recording)))
-    for work in recording.delegations:
-        if work.side is not Side.CALLER:
-            runs.append((work.created_at, _until(work.closed_at, recording)))
-    return merge(runs)
+def tool_runs(recording: Recording, rate_hz: int) -> Runs:
+    """Spans in which the assistant's tools or delegated work ran, at ``rate_hz``."""
+    runs: list[tuple[int, int | None]] = [
+        (call.started_at, call.ended_at) for call in recording.tool_calls
+    ]
+    runs += [
+        (work.created_at, work.closed_at)
+        for work in recording.delegations
+        if work.side is not Side.CALLER
+    ]
+    until = recording.duration
+    return merge(
+        (_at(start, recording, rate_hz), _at(until if end is None else end, recording, rate_hz))
+        for start, end in runs
+    )
 
 
 def timeline_of(
@@ -129,5 +146,8 @@ def _ms(position: int, rate_hz: int) -> int:
     return (position * 2000 + rate_hz) // (2 * rate_hz)
 
 
-def _until(end: int | None, recording: Recording) -> int:
-    return recording.duration if end is None else end
+def _at(position: int, recording: Recording, rate_hz: int) -> int:
+    """A position of the call at the rate it was heard at."""
+    if rate_hz == recording.rate_hz:
+        return position
+    return (position * rate_hz + recording.rate_hz // 2) // recording.rate_hz
