@@ -291,7 +291,7 @@ def test_a_cancellation_waits_for_its_confirmation() -> None:
     work = Work(reservations=theirs, authorized_reservation_ids=["R-100"])
     talk = [("user", "Please cancel R-100.")]
     (asked,) = work.delegate(talk)
-    assert asked == "Shall I cancel reservation R-100?"
+    assert asked == "Would you like me to cancel reservation R-100?"
     talk += [("assistant", asked), ("user", "Yes.")]
     assert work.delegate(talk) == ["Reservation R-100 is cancelled."]
     assert work.tools() == ["cancel_reservation"]

@@ -160,6 +160,11 @@ def test_a_result_that_runs_on_from_the_request_to_hold_is_understood() -> None:
     assert only(caller().on_heard(heard(text))).action is Action.STOP
 
 
+def test_a_question_that_runs_on_from_the_request_to_hold_is_answered() -> None:
+    text = "let me see one moment i still need the time for it could i have that please"
+    assert "half past six" in reply(caller(), text)
+
+
 def test_a_caller_who_missed_the_result_makes_sure_of_it() -> None:
     brain = caller()
     assert reply(brain, "Is there anything else I can do for you?").endswith("?")
@@ -482,9 +487,16 @@ def test_a_delegation_in_progress_is_only_waited_for() -> None:
     assert delegates(brain.on_heard(heard("Actually, for three."))) == 1
 
 
+def test_a_detail_the_application_still_wants_is_passed_on() -> None:
+    brain, _ = ready()
+    asked = "I still need one thing. What time would you like?"
+    brain.on_said(said(only(brain.on_commentary(asked, "d1"))))
+    assert delegates(brain.on_heard(heard("At 7 p.m."))) == 1
+
+
 def test_a_cancellation_is_confirmed_before_it_is_delegated() -> None:
     brain = host(state={"authorized_reservation_ids": ["R-100"]})
-    assert reply(brain, "Please cancel R-100.") == "Shall I cancel reservation R-100?"
+    assert reply(brain, "Please cancel R-100.") == "Would you like me to cancel reservation R-100?"
     assert delegates(brain.on_heard(heard("Yes, please."))) == 1
 
 

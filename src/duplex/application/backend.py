@@ -191,7 +191,7 @@ def _holds(when: Mapping[str, Json], result: Json) -> bool:
 def _ask_for(slots: Sequence[Slot]) -> str:
     if len(slots) == 1 and slots[0].questions:
         return f"I still need one thing. {slots[0].questions[0]}"
-    return f"I still need {' and '.join(slot.label for slot in slots)}. Could I have that, please?"
+    return f"Could I have {' and '.join(slot.label for slot in slots)} again, please?"
 
 
 class _Turnstile:

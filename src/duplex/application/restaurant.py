@@ -252,7 +252,8 @@ application = Application(
             label="where you'd like to sit",
             cues=("seating", "sit"),
             choices={
-                "patio": ("terrace", "outside", "outdoors"),
+                # "Patty o" is how small ears write it.
+                "patio": ("terrace", "outside", "outdoors", "patty o", "patty oh"),
                 "window": ("by the window",),
                 "bar": ("at the counter",),
                 "booth": (),
@@ -291,7 +292,7 @@ application = Application(
             name="cancel",
             cues=("cancel", "cancelled", "canceled", "cancellation", "call off", "exception"),
             needs=("reservation_id",),
-            confirm="Shall I cancel reservation {reservation_id}?",
+            confirm="Would you like me to cancel reservation {reservation_id}?",
         ),
     ),
     procedures={

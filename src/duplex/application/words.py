@@ -197,7 +197,11 @@ def questions(text: str) -> list[str]:
     found = []
     for sentence in sentences(text):
         low = sentence.lower()
-        if low.endswith("?") or (_ASKING.search(low) and not _HOLD.search(low)):
+        if _HOLD.search(low):
+            # "Let me see" is no question, but one may run on from it.
+            rest = after_hold(low)
+            low = f"{rest}?" if rest and low.endswith("?") else rest
+        if low.endswith("?") or _ASKING.search(low):
             found.append(low)
     return found
 

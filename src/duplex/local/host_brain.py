@@ -179,8 +179,10 @@ class HostBrain:
         """The caller spoke after a result without changing anything."""
         if turn.no and questions(self._result):
             return self._say("No problem. What other day or time would suit you?")
-        if turn.no and turn.given:
+        if (turn.no or questions(self._result)) and turn.given:
             # What was written down may differ from what was understood here.
+            return self._delegate()
+        if turn.yes and self._tracker.confirmed and questions(self._result):
             return self._delegate()
         if turn.no:
             return self._say("I'm sorry about that. What should I change?")
