@@ -199,6 +199,21 @@ async def test_what_the_voice_heard_is_the_input_transcript() -> None:
     assert made.client.all("session.output_transcript.delta") == []
 
 
+async def test_the_words_a_delegation_rests_on_go_out_before_it() -> None:
+    class Asked(ToneVoice):
+        async def frame(self, pcm: Pcm) -> VoiceFrame:
+            frame = await super().frame(pcm)
+            return VoiceFrame(pcm=frame.pcm, heard=frame.said, delegations=frame.delegations)
+
+    made = await bench(voices=Voices(Asked))
+    await say(made.client, "please delegate")
+    await made.client.push(20)
+    kinds = [message["type"] for message in made.client.events]
+    heard = [i for i, kind in enumerate(kinds) if kind == "session.input_transcript.delta"]
+    assert len(heard) == 2
+    assert max(heard) < kinds.index("session.delegation.created")
+
+
 async def test_a_delegation_is_announced_with_an_id_that_commentary_may_name() -> None:
     made = await bench()
     await say(made.client, "delegate")

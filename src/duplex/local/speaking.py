@@ -154,13 +154,16 @@ class Speaking:
             self._emit(self._machine.say_usage(self.seconds))
 
     def _tell(self, frame: VoiceFrame) -> None:
+        self._texts += [(False, words) for words in frame.heard]
+        if self._fixture is None:
+            self._texts += [(True, words) for words in frame.said]
+        if frame.delegations:
+            # The client works from transcripts: what a delegation rests on goes out first.
+            self._flush_texts()
         for offset in frame.delegations:
             self._emit(self._machine.say_delegation(offset))
         for note in frame.notes:
             self._emit(self._machine.say_info(*_as_info(note)))
-        self._texts += [(False, words) for words in frame.heard]
-        if self._fixture is None:
-            self._texts += [(True, words) for words in frame.said]
 
     def _speak(self, pcm: Pcm) -> None:
         """Append one block to the output; send a delta when it is full."""
