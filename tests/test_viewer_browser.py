@@ -13,7 +13,7 @@ import pytest
 import browser
 from duplex import viewer
 from duplex.values import Json
-from viewer_runs import make_run
+from viewer_runs import make_run, write_results
 
 BINARY = browser.find()
 pytestmark = pytest.mark.skipif(
@@ -249,6 +249,13 @@ def test_without_being_asked_it_shows_the_first_call_that_did_not_pass(
 ) -> None:
     page.open(file)
     page.wait("document.getElementById('sentence').textContent.startsWith('cut_in failed')")
+
+
+def test_a_run_without_calls_says_so(page: browser.Page, tmp_path: Path) -> None:
+    write_results(tmp_path, [])
+    page.open(viewer.build(tmp_path))
+    assert text(page, "#sentence") == "This run holds no call yet."
+    assert page.run("document.getElementById('stage').hidden") is True
 
 
 def test_zoom_keeps_what_was_jumped_to_in_view(page: browser.Page) -> None:

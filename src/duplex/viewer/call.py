@@ -125,7 +125,7 @@ class _About:
         ]
         basis = contract.basis_rows(self._run, self.document, self.timing)
         # Whose clock and which detector are told even while the panel is closed.
-        told = " · ".join(row.value for row in basis[:2])
+        told = " · ".join(row.value for row in basis[:2] if row.known)
         return [
             _panel("Basis", told, basis),
             _panel("Timing", "as heard, with the error of the ruler", timing),

@@ -112,7 +112,7 @@ def basis_rows(
     }
     rows = []
     for name, value in found.items():
-        told = say.whole(value) if number(value) is not None else text(value)
+        told = compact(value) if number(value) is not None else text(value)
         rows.append(Row(name=name, value=told) if told else not_known(name, "the run does not say"))
     return rows
 

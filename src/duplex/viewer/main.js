@@ -193,4 +193,5 @@ if (run.calls.length) {
   if (asked?.[2]) go(Number(asked[2]), Number(asked[2]), false);
 } else {
   byId("sentence").textContent = "This run holds no call yet.";
+  byId("stage").hidden = true;
 }

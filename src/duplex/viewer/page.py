@@ -17,7 +17,15 @@ from importlib.resources import files
 
 from duplex.values import Json
 
-SCRIPTS = ("page.js", "timeline.js", "player.js", "transcript.js", "panels.js", "main.js")
+SCRIPTS = (
+    "page.js",
+    "gestures.js",
+    "timeline.js",
+    "player.js",
+    "transcript.js",
+    "panels.js",
+    "main.js",
+)
 _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 

@@ -19,7 +19,7 @@ class Timeline {
     this.hits = [];
     this.from = 0;
     this.to = 1;
-    this.listen();
+    handle(this);
     new ResizeObserver(() => this.draw()).observe(this.box);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
@@ -298,9 +298,10 @@ class Timeline {
     }
   }
 
-  /** Bars that would cover one another go into rows below. */
+  /** Bars that would cover one another, or one another's names, go into rows below. */
   workRows(work) {
     const rows = [];
+    const letter = (this.duration / 1100) * 7;
     for (const bar of [...work].sort((a, b) => a.start - b.start || b.end - a.end)) {
       let row = rows.find((one) => one.kind === bar.kind && one.free <= bar.start);
       if (!row && rows.length < 6) {
@@ -308,7 +309,7 @@ class Timeline {
         rows.push(row);
       }
       row ??= rows.at(-1);
-      row.free = bar.end;
+      row.free = bar.end + (bar.name.length + 3) * letter;
       row.bars.push(bar);
     }
     return rows;
@@ -369,52 +370,5 @@ class Timeline {
     byId("window").style.transform = `translateX(${left}px)`;
     byId("window").style.width = `${Math.max(span, 6)}px`;
     byId("window").hidden = span >= this.width - 1;
-  }
-
-  // -- hands --------------------------------------------------------------------
-
-  listen() {
-    this.box.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      this.box.setPointerCapture(event.pointerId);
-      this.seek(this.at(event.offsetX));
-    });
-    this.box.addEventListener("pointermove", (event) => {
-      if (this.box.hasPointerCapture(event.pointerId)) this.seek(this.at(event.offsetX));
-      else this.point(event);
-    });
-    this.box.addEventListener("pointerleave", hideTip);
-    this.box.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    const overview = byId("overview");
-    const centre = (event) => {
-      const at = (event.offsetX / this.width) * this.duration;
-      const length = this.to - this.from;
-      if (length < this.duration) this.view(at - length / 2, at + length / 2);
-      else this.seek(at);
-    };
-    overview.addEventListener("pointerdown", (event) => {
-      overview.setPointerCapture(event.pointerId);
-      centre(event);
-    });
-    overview.addEventListener("pointermove", (event) => {
-      if (overview.hasPointerCapture(event.pointerId)) centre(event);
-    });
-  }
-
-  point(event) {
-    const { offsetX: x, offsetY: y } = event;
-    const under = this.hits.findLast((one) => x >= one.left && x <= one.right && y >= one.top && y <= one.bottom);
-    showTip(under?.words, event.clientX, event.clientY);
-  }
-
-  wheel(event) {
-    if (event.ctrlKey || event.metaKey) {
-      event.preventDefault();
-      this.zoom(Math.exp(clamp(event.deltaY, -60, 60) / 120), this.at(event.offsetX));
-    } else if (event.deltaX && this.to - this.from < this.duration) {
-      event.preventDefault();
-      const shift = (event.deltaX / this.width) * (this.to - this.from);
-      this.view(this.from + shift, this.to + shift);
-    }
   }
 }

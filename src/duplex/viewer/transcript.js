@@ -57,7 +57,7 @@ class Transcript {
   mark(position, playing) {
     let first = null;
     for (const { line, item } of this.entries) {
-      const now = line.start <= position && position < Math.max(line.end, line.start + 1);
+      const now = line.start <= position && position < line.end;
       if (now === (item.getAttribute("aria-current") === "true")) {
         if (now && !first) first = item;
         continue;
