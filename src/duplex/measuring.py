@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from duplex.detect import DETECTORS
 from duplex.errors import DuplexError, InputError
 from duplex.intake import MAIN_DETECTOR, Labels, Roles, health_of, listen, open_sides, told
 from duplex.intake import read_labels as read_label_file
@@ -112,6 +113,9 @@ class _Options:
 
     def check(self, found: Sequence[Take]) -> None:
         """Refuse options that do not fit what was named."""
+        if self._detector not in DETECTORS:
+            names = ", ".join(DETECTORS)
+            raise InputError(f'detector "{self._detector}" is not one of {names}')
         if self._labels is not None and len(found) > 1:
             raise InputError(f"labels belong to one recording, {len(found)} were named")
         if self._labels is not None and found[0].call_id is not None:
