@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duplex.metrics.intervals import Runs
-from duplex.metrics.responses import Outcome, ReplyKind
+from duplex.metrics.responses import Outcome, ReplyKind, responses_of
 from duplex.metrics.speech import EdgeError, Sound, SoundKind, Speech, SpokenSegment
 from duplex.metrics.timing import timing
-from duplex.metrics.turns import silences
+from duplex.metrics.timing_policy import TimingPolicy
+from duplex.metrics.turns import Turn, silences
 from duplex.values import Action, Side, Span, Utterance
 from timing_scenes import (
     RATE,
@@ -93,6 +94,16 @@ def test_a_turn_is_answered_once_and_later_speech_has_no_latency() -> None:
     assert len(block.responses.replies) == 1
 
 
+def test_speech_that_nobody_asked_for_has_no_latency() -> None:
+    talk = measured([(0, 2)], [(2.5, 4), (6, 7)], 9).talk
+    (turn,) = talk.turns[Side.ASSISTANT]
+    parts = tuple(Turn(side=Side.ASSISTANT, voices=(voice,)) for voice in turn.voices)
+    parted = dataclasses.replace(talk, turns={**talk.turns, Side.ASSISTANT: parts})
+    replies = responses_of(parted, TimingPolicy()).replies
+    assert [reply.kind for reply in replies] == [ReplyKind.REPLY, ReplyKind.UNPROMPTED]
+    assert replies[1].latency is None
+
+
 @pytest.mark.parametrize(
     ("start", "outcome"), [(6.999, "answered"), (7.0, "answered"), (7.001, "late")]
 )
@@ -152,6 +163,16 @@ def test_silence_is_awkward_from_three_seconds_while_a_reply_is_owed(
 
 def test_silence_after_the_last_answer_is_nobodys_fault() -> None:
     assert measured([(0, 2)], [(2.5, 4)], 30).responses.awkward == ()
+
+
+def test_a_turn_is_owed_nothing_once_the_caller_took_the_next() -> None:
+    block = measured([(0, 2), (6, 8)], [(8.5, 10)], 30)
+    assert block.responses.awkward == ((at(2), at(6)),)
+
+
+def test_silence_after_a_goodbye_is_not_awkward() -> None:
+    labels = [label(0, 2, Action.STOP)]
+    assert measured([(0, 2)], [], 30, labels=labels).responses.awkward == ()
 
 
 def test_voice_of_the_caller_breaks_an_awkward_silence() -> None:

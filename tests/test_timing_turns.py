@@ -138,6 +138,18 @@ def test_a_sound_the_caller_placed_is_no_turn() -> None:
     assert talk_of(found, TimingPolicy()).turns[CALLER] == ()
 
 
+@pytest.mark.parametrize(("share", "kind"), [(0.6, "tic"), (0.4, "turn")])
+def test_a_sound_must_make_up_most_of_a_segment_to_be_it(share: float, kind: str) -> None:
+    found = speech([(1, 2)], [], 5, sounds=[sound(0.9, 1 + share, SoundKind.TIC)])
+    assert kinds(found) == [kind]
+
+
+def test_sides_that_alternate_quickly_do_not_make_each_other_backchannels() -> None:
+    found = speech([(0, 0.5), (1.1, 1.5)], [(0.6, 1.0), (1.6, 2.0)], 4)
+    assert kinds(found, ASSISTANT) == ["backchannel", "turn"]
+    assert kinds(found, CALLER) == ["turn", "turn"]
+
+
 @pytest.mark.parametrize("action", [Action.SPEAK, None])
 def test_a_click_is_kept_as_a_segment_and_is_nothing_else(action: Action | None) -> None:
     labels = [] if action is None else [label(1.9, 2.2, action)]
@@ -169,6 +181,15 @@ def test_a_breath_under_a_talking_assistant_splits_nothing() -> None:
     assert turns(block, CALLER) == [(2, 5)]
 
 
+def test_a_breath_while_the_assistant_ends_what_it_was_saying_splits_nothing() -> None:
+    block = measured([paused(2.5, 5, (3.0, 3.13))], [(2.2, 3.9)], 8)
+    assert turns(block, CALLER) == [(2.5, 5)]
+
+
+def test_a_start_at_the_very_end_of_the_pause_comes_too_late_to_take_the_floor() -> None:
+    assert turns(measured([(0, 2), (2.8, 4)], [(2.8, 5)], 6), CALLER) == [(0, 4)]
+
+
 def test_a_faltering_assistant_has_not_given_its_turn_up() -> None:
     block = measured([(4, 7)], [(2, 4.3), (4.7, 6)], 9)
     assert turns(block, ASSISTANT) == [(2, 6)]
@@ -178,6 +199,12 @@ def test_an_assistant_that_falls_silent_after_a_barge_in_starts_a_new_turn() -> 
     block = measured([(4.2, 4.6)], [(0, 5), (6, 8)], 9, labels=[label(4.2, 4.6, Action.INTERRUPT)])
     assert turns(block, ASSISTANT) == [(0, 5), (6, 8)]
     assert latencies(block) == [None, pytest.approx(1_400)]
+
+
+def test_an_assistant_that_answered_a_broken_turn_pauses_within_its_own() -> None:
+    block = measured([(0, 2), (2.1, 4)], [(1.5, 5), (6, 8)], 9)
+    assert turns(block, CALLER) == [(0, 4)]
+    assert turns(block, ASSISTANT) == [(1.5, 8)]
 
 
 def test_segments_outside_the_call_are_cut_to_it() -> None:

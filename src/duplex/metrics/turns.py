@@ -9,7 +9,9 @@ what became of a turn is decided in ``responses.py`` and ``yielding.py``.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from duplex.metrics.intervals import Run, Runs, clip, merge, subtract
 from duplex.metrics.speech import Speech, SpokenSegment, tidy
@@ -84,11 +86,16 @@ def talk_of(speech: Speech, policy: TimingPolicy) -> Talk:
     }
     voices = first if pieces == sides else voices_of(pieces, speech, policy)
     rule = _FloorRule(voices, policy, speech.rate_hz)
+    caller = _joined(rule.claims[Side.CALLER], rule.caller_parted)
+    starts = [turn.start for turn in caller]
+    assistant = _joined(
+        rule.claims[Side.ASSISTANT], partial(rule.assistant_parted, caller_turns=starts)
+    )
     return Talk(
         rate_hz=speech.rate_hz,
         duration=speech.duration,
         voices=voices,
-        turns={side: _joined(side, rule) for side in Side},
+        turns={Side.CALLER: caller, Side.ASSISTANT: assistant},
     )
 
 
@@ -121,15 +128,15 @@ def _part(segment: SpokenSegment, start: int, end: int) -> SpokenSegment:
     return replace(segment, start=start, end=end, pauses=pauses, text=None)
 
 
-def _joined(side: Side, rule: _FloorRule) -> Turns:
-    """Join the voices of one side that claim the floor."""
+def _joined(claims: Voices, parted: Callable[[list[Voice], Voice], bool]) -> Turns:
+    """Join voices that claim the floor into turns; ``parted`` says where one ends."""
     turns: list[list[Voice]] = []
-    for voice in rule.claims[side]:
-        if turns and not rule.parted(side, turns[-1], voice):
+    for voice in claims:
+        if turns and not parted(turns[-1], voice):
             turns[-1].append(voice)
         else:
             turns.append([voice])
-    return tuple(Turn(side=side, voices=tuple(voices)) for voices in turns)
+    return tuple(Turn(side=voices[0].side, voices=tuple(voices)) for voices in turns)
 
 
 class _FloorRule:
@@ -147,15 +154,25 @@ class _FloorRule:
         self._resume = samples(policy.resume_ms, rate_hz)
         self._caller_pause = samples(policy.caller_pause_ms, rate_hz)
 
-    def parted(self, side: Side, turn: list[Voice], voice: Voice) -> bool:
-        """Whether the pause between a turn so far and the next voice ends the turn."""
+    def caller_parted(self, turn: list[Voice], voice: Voice) -> bool:
+        """Whether the pause before ``voice`` ends a caller turn so far."""
         pause = (turn[-1].end, voice.start)
-        if self.taken(side, turn[-1].start, pause, voice.end):
+        if self.taken(Side.CALLER, turn[-1].start, pause, voice.end):
             return True
-        if side is Side.CALLER:
-            return pause[1] - pause[0] > self._caller_pause
-        quiet = pause[1] - pause[0] >= self._resume
-        return quiet and self._cut_in(turn[0].start, pause[0])
+        return pause[1] - pause[0] > self._caller_pause
+
+    def assistant_parted(self, turn: list[Voice], voice: Voice, *, caller_turns: list[int]) -> bool:
+        """Whether the pause before ``voice`` ends an assistant turn so far.
+
+        It also does when a caller turn began during the turn: an assistant that
+        then falls silent gave its turn up, and what it says next is an answer.
+        """
+        pause = (turn[-1].end, voice.start)
+        if self.taken(Side.ASSISTANT, turn[-1].start, pause, voice.end):
+            return True
+        at = bisect_left(caller_turns, pause[0]) - 1
+        cut_in = at >= 0 and caller_turns[at] > turn[0].start
+        return cut_in and pause[1] - pause[0] >= self._resume
 
     def taken(self, side: Side, begun: int, pause: Run, end: int) -> bool:
         """Whether the other side took the floor in a pause of ``side``.
@@ -189,11 +206,6 @@ class _FloorRule:
         """Whether the caller barged in before the pause and outlasts it, short as it is."""
         at = bisect_left(self._starts[Side.CALLER], start) - 1
         return stop - start < self._resume and at >= 0 and self.claims[Side.CALLER][at].end > stop
-
-    def _cut_in(self, begun: int, start: int) -> bool:
-        """Whether the caller cut in since ``begun``: an assistant then silent gave its turn up."""
-        at = bisect_left(self._starts[Side.CALLER], start) - 1
-        return at >= 0 and self._starts[Side.CALLER][at] > begun
 
 
 def joined_runs(voices: Voices, gap: int) -> Runs:
