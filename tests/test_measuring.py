@@ -5,17 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from duplex.detect import Stream
 from duplex.errors import InputError
 from duplex.measuring import command, measure
 from duplex.metrics.measurement import Measurement
-from duplex.recording import CallRecorder
-from duplex.values import Event, Json, Side
+from duplex.metrics.of_call import timing_of_call
+from duplex.recording import CallRecorder, Recording
+from duplex.values import Event, Json, Segment, Side
 from stimuli import (
     CALLER,
     LENGTH,
@@ -375,7 +378,13 @@ def test_labels_belong_to_one_recording(tmp_path: Path) -> None:
 # -- a call's own folder -------------------------------------------------------
 
 
-def held(tmp_path: Path, *, labelled: bool = False, noisy: bool = False) -> Path:
+def held(
+    tmp_path: Path,
+    *,
+    labelled: bool = False,
+    noisy: bool = False,
+    extra: Sequence[tuple[str, dict[str, Json]]] = (),
+) -> Path:
     """A run with one call, recorded as the call loop records it; the call's folder."""
     bed = noise(LENGTH, -30) if noisy else np.zeros_like(LEFT)
     left, right, heard = pcm(LEFT), pcm(RIGHT), pcm(LEFT + bed)
@@ -389,6 +398,7 @@ def held(tmp_path: Path, *, labelled: bool = False, noisy: bool = False) -> Path
             fields["source"] = "caller_intent"
             told.append((round(end * RATE), Side.CALLER, "utterance", fields))
     told.append((len(left), None, "call.ended", {"termination_reason": "response_completed"}))
+    told += [(len(left), None, kind, said) for kind, said in extra]
     with CallRecorder(tmp_path / "run", "one", rate_hz=RATE) as recorder:
         for seq, (at, who, kind, said) in enumerate(told):
             recorder.event(Event(seq=seq, at=at, side=who, type=kind, fields=said))
@@ -450,6 +460,39 @@ def test_a_call_without_its_stems_falls_back_to_the_conversation(tmp_path: Path)
     found = measure(folder)
     assert near(found, [600, 600, 700, 700])
     assert "stems are missing" in found.health.notes[0]
+
+
+def test_the_instruments_own_account_comes_from_the_events(tmp_path: Path) -> None:
+    sides: dict[str, Json] = {"underrun": 3, "idle": 5, "discarded": 7}
+    counts: dict[str, Json] = {"caller": sides, "assistant": {**sides, "underrun": 40}}
+    late: dict[str, Json] = {"ticks": 2, "p99_ms": 1.5, "max_ms": 4.0}
+    folder = held(tmp_path, extra=[("late", late), ("call.ended", {"counts": counts})])
+    timing = measure(folder).as_json()["timing"]
+    assert isinstance(timing, dict)
+    clock = timing["clock"]
+    assert isinstance(clock, dict)
+    assert clock["late_ticks"] == {"count": 2, "p99_ms": 1.5, "max_ms": 4.0}
+    named = ("underrun_samples", "idle_samples", "discarded_samples")
+    assert [clock[name] for name in named] == [43, 10, 14]
+
+
+def test_a_runs_timing_block_is_what_measure_gives(tmp_path: Path) -> None:
+    folder = held(tmp_path, labelled=True)
+    block = timing_of_call(Recording.load(tmp_path / "run", "one"))
+    assert block.as_json() == measure(folder).as_json()["timing"]
+
+
+def test_a_detector_that_fails_is_never_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> list[Segment]:
+        raise RuntimeError("rate not allowed")
+
+    monkeypatch.setattr(Stream, "push", fail)
+    assert run(save(tmp_path / "a.wav", LEFT, RIGHT), as_json=True) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "detector failed: rate not allowed" in printed.err
 
 
 def test_a_silent_assistant_of_a_call_is_measured_not_excused(tmp_path: Path) -> None:

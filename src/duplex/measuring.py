@@ -23,15 +23,14 @@ from duplex.intake import read_labels as read_label_file
 from duplex.intake.listen import CONTRACT_DETECTOR, WITNESS_DETECTOR
 from duplex.metrics import timeline as timelines
 from duplex.metrics.measurement import Measurement, measure_call, measure_recording
+from duplex.metrics.of_call import hear_call
 from duplex.metrics.timing_policy import TimingPolicy
 from duplex.recording import Recording
 from duplex.report import measure_csv, measure_report
 from duplex.screen import plain
 from duplex.takes import Take, takes
-from duplex.values import Side
 
 COMPUTED, INCOMPLETE, COULD_NOT = 0, 1, 2
-_BY_NAME = Roles(order=(Side.CALLER, Side.ASSISTANT), source="name")
 
 
 def measure(
@@ -136,14 +135,7 @@ class _Options:
         return measure_recording(take.name, heard, health, labels, self._policy)
 
     def _call(self, take: Take, recording: Recording) -> Measurement:
-        with ExitStack() as stack:
-            sides = open_sides(take.files, _BY_NAME, stack)
-            limit = recording.duration * sides.rate_hz // recording.rate_hz
-            sides = replace(sides, limit=limit)
-            heard = listen(sides, self._detector, (WITNESS_DETECTOR,))
-        warnings = tuple(dict.fromkeys((*recording.damage, *heard.warnings)))
-        # The stems are each side's own signal: what is alike in them is no echo.
-        heard = replace(heard, echoes=(), warnings=warnings)
+        heard = hear_call(recording, self._detector, (WITNESS_DETECTOR,))
         health = health_of(heard, stems=True)
         return measure_call(take.name, recording, heard, health, self._policy)
 

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from duplex.detect import Stream
+from duplex.errors import DuplexError
 from duplex.intake.echo import Echo, EchoFinder
 from duplex.intake.levels import Levels, Meter
 from duplex.intake.roles import Roles
-from duplex.intake.sound import Repairs
+from duplex.intake.sound import Pcm, Repairs
 from duplex.intake.two_sides import TwoSides
 from duplex.values import Segment, Side, Span
 
@@ -22,6 +23,10 @@ MAIN_DETECTOR = "rms"
 """What finds speech unless somebody asks for another detector."""
 CONTRACT_DETECTOR = "rms"
 WITNESS_DETECTOR = "webrtc"
+
+
+class DetectorFailed(DuplexError):
+    """A detector could not do its work, so nothing can be said of the recording."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +70,7 @@ def listen(sides: TwoSides, detector: str = MAIN_DETECTOR, also: Sequence[str] =
 
     Raises:
         InputError: no such detector, or a file that cannot be decoded.
+        DetectorFailed: a detector gave up on the way.
     """
     ears = {name: Stream(sides.rate_hz, name) for name in dict.fromkeys([detector, *also])}
     heard: dict[str, list[Segment]] = {name: [] for name in ears}
@@ -76,7 +82,7 @@ def listen(sides: TwoSides, detector: str = MAIN_DETECTOR, also: Sequence[str] =
         meter.push(caller, assistant)
         finder.push(caller, assistant)
         for name, ear in ears.items():
-            heard[name] += ear.push(caller, assistant)
+            heard[name] += _hear(name, ear, caller, assistant)
         judged = _judge(finder, heard[detector], judged)
     for name, ear in ears.items():
         heard[name] += ear.finish()
@@ -96,6 +102,14 @@ def listen(sides: TwoSides, detector: str = MAIN_DETECTOR, also: Sequence[str] =
         repairs=_all_repairs([sound.repairs for sound in sides.sounds]),
         warnings=sides.warnings,
     )
+
+
+def _hear(name: str, ear: Stream, caller: Pcm, assistant: Pcm) -> list[Segment]:
+    """What a detector finds; its failure is never taken for silence."""
+    try:
+        return ear.push(caller, assistant)
+    except RuntimeError as error:
+        raise DetectorFailed(f"the {name} detector failed: {error}") from error
 
 
 def _judge(finder: EchoFinder, found: Sequence[Segment], judged: int) -> int:

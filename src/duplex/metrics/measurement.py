@@ -17,8 +17,8 @@ from duplex.intake.loudness import agreement
 from duplex.metrics.contract import METRICS_VERSION, Settings, contract_metrics
 from duplex.metrics.from_recording import contract_of
 from duplex.metrics.health_json import health_json
-from duplex.metrics.heard import speech_of, speech_of_call, timeline_of
-from duplex.metrics.live_facts import LiveFacts
+from duplex.metrics.heard import speech_of, timeline_of
+from duplex.metrics.of_call import timing_of_heard
 from duplex.metrics.responses import Outcome
 from duplex.metrics.timeline import metrics_json
 from duplex.metrics.timing import TimingBlock, timing
@@ -171,7 +171,6 @@ def measure_call(
     heard: Listening,
     health: Health,
     policy: TimingPolicy | None = None,
-    facts: LiveFacts | None = None,
 ) -> Measurement:
     """Measure a call held here: ``heard`` are its two source stems."""
     live = recording.clock == "wall"
@@ -188,7 +187,7 @@ def measure_call(
     policy = policy or TimingPolicy()
     settings = Settings(response_deadline_ms=policy.response_deadline_ms)
     contract = metrics_json(contract_of(recording, settings))
-    block = timing(speech_of_call(recording, heard), policy, facts)
+    block = timing_of_heard(recording, heard, policy)
     return _measured(file, heard, health, basis, contract, block, {})
 
 
