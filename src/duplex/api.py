@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 
+from duplex import viewer
 from duplex.options import make
 from duplex.runner import Finished, Runner
 
 
 def run(**options: object) -> Finished:
-    """Hold calls and return the results and their folder.
+    """Hold calls and return the results and their folder, its viewer.html included.
 
     ``options`` are the fields of :class:`~duplex.options.RunOptions`, named as the
     flags of ``duplex run``: ``run(scenario=["restaurant_booking_complete"],
@@ -24,4 +25,6 @@ def run(**options: object) -> Finished:
         InputError: an option, a scenario or an application cannot be used.
         MissingExtra: local voices are asked for and not installed.
     """
-    return asyncio.run(Runner(make(options)).run())
+    finished = asyncio.run(Runner(make(options)).run())
+    viewer.build(finished.folder)
+    return finished

@@ -173,23 +173,61 @@ def local(
 
 @app.command()
 def measure(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Recordings, pairs of mono files, or call folders.")
+    ] = None,
     timeline: Annotated[
-        Path, typer.Option(help="JSONL of labelled timelines; prints one JSON object a line.")
-    ],
+        Path | None, typer.Option(help="JSONL of labelled timelines; prints one object a line.")
+    ] = None,
+    channels: Annotated[
+        str | None, typer.Option(help="caller,assistant or assistant,caller [guessed, and said].")
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Labels of one recording: Audacity, RTTM or JSON.")
+    ] = None,
+    detector: Annotated[str | None, typer.Option(help="What hears speech; see --help.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV on stdout.")] = False,
 ) -> None:
-    """Compute contract 2.0 metrics of labelled timelines.
+    """Measure recordings, calls, or labelled timelines.
 
-    Example: duplex measure --timeline timelines.jsonl
+    Example: duplex measure call.wav --channels caller,assistant
     """
-    from duplex.metrics import timeline as timelines
+    from duplex import measuring
 
     try:
-        for item in timelines.measure_file(timeline):
-            print(json.dumps(item, allow_nan=False))
+        code = measuring.command(
+            paths or [],
+            timeline=timeline,
+            channels=channels,
+            labels=labels,
+            detector=detector or measuring.MAIN_DETECTOR,
+            as_json=as_json,
+            csv=csv,
+            console=talk(),
+        )
     except DuplexError as error:
         stop(str(error))
-    except OSError as error:
-        stop(f"timeline {timeline}: {error.strerror or error}")
+    raise typer.Exit(code)
+
+
+@app.command()
+def view(
+    run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    output: Annotated[Path | None, typer.Option(help="Write the page here instead.")] = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = False,
+) -> None:
+    """Write the page that shows a run, and say where it is.
+
+    Example: duplex view runs/run_live_20260801_120000_1a2b3c --browser
+    """
+    from duplex import viewer
+
+    try:
+        code = viewer.command(run_folder, output, browser)
+    except DuplexError as error:
+        stop(str(error))
+    raise typer.Exit(code)
 
 
 @scenario_app.command("validate")

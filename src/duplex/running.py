@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from duplex import viewer
 from duplex.options import RunOptions
 from duplex.results import schema
 from duplex.results.run import exit_code, headline, rows
@@ -79,6 +80,8 @@ def command(options: RunOptions, *, console: Console, as_json: bool, verbose: bo
     stop = _Stop(console)
     with _signals(stop):
         finished = _held(options, console, stop, verbose)
+    if finished.run.results:
+        viewer.build(finished.folder)
     if as_json:
         print(schema.to_json(finished.run))
     _report(console, finished)
@@ -129,6 +132,7 @@ def _report(console: Console, finished: Finished) -> None:
     console.print(Text(f"results: {finished.folder / 'results.json'}"))
     listen = finished.folder / str(run.results[0].artifacts.conversation_audio)
     console.print(Text(f"recording: {listen}"))
+    console.print(Text(f"viewer: {finished.folder / 'viewer.html'}"))
     console.print(Text(f"next: {_next(finished, run)}"))
 
 
