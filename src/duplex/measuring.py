@@ -30,6 +30,8 @@ from duplex.report import measure_csv, measure_report
 from duplex.screen import plain
 from duplex.takes import Take, takes
 
+__all__ = ["MAIN_DETECTOR", "command", "measure"]
+
 COMPUTED, INCOMPLETE, COULD_NOT = 0, 1, 2
 
 
