@@ -415,6 +415,7 @@ def test_a_bare_conversation_agrees_with_its_call(tmp_path: Path) -> None:
     assert bare.timing.floor == call.timing.floor
     assert latencies(bare) == latencies(call)
     assert call.basis.origin == "simulated call"
+    assert call.basis.channels == "each side from its own source stem"
     assert call.contract is not None
     assert call.contract["floor_hold_silence_ms"] == {"cumulative": 0, "maximum": 0}
     assert "/contract/floor_hold_silence_ms" not in call.unknown

@@ -22,7 +22,7 @@ _WORDS = {Side.CALLER: frozenset(_CALLER), Side.ASSISTANT: frozenset(_ASSISTANT)
 class Roles:
     """``order`` names the side of the first and of the second channel.
 
-    ``source`` is ``option``, ``name`` or ``assumed``.
+    ``source`` is ``option``, ``name``, ``assumed``, or ``stems`` for a call of ours.
     """
 
     order: tuple[Side, Side]
@@ -34,6 +34,8 @@ class Roles:
 
     def sentence(self) -> str:
         """Who is where and how we know."""
+        if self.source == "stems":
+            return "each side from its own source stem"
         first = self.order[0].label
         why = {
             "option": "as told",

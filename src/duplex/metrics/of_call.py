@@ -22,7 +22,7 @@ from duplex.recording import Recording
 from duplex.recording.recorder import ASSISTANT_SOURCE, CALLER_SOURCE
 from duplex.values import Json, Side
 
-_STEMS = Roles(order=(Side.CALLER, Side.ASSISTANT), source="name")
+_STEMS = Roles(order=(Side.CALLER, Side.ASSISTANT), source="stems")
 
 
 def hear_call(
