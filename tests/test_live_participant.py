@@ -215,7 +215,7 @@ async def test_delegated_work_sees_the_conversation_and_its_answer_is_passed_on(
     assert bench.told("commentary")[1:] == [{"delegation_id": identity, "text": "it is free"}]
     assert bench.told("delegation.closed") == [{"delegation_id": identity, "ok": True}]
     assert voices.made[0].told[-1] == ("commentary", "it is free", identity)
-    assert backend.seen == [[]], "its own transcript is due on the next 200 ms boundary"
+    assert backend.seen == [[Line(role="assistant", text="delegate this", start_ms=0)]]
 
 
 async def test_a_later_delegation_sees_what_was_said_before() -> None:

@@ -27,6 +27,8 @@ from duplex.hangup import Policy
 from duplex.local.engines import engine_versions
 from duplex.metrics.contract import Settings
 from duplex.metrics.from_recording import contract_of
+from duplex.metrics.of_call import timing_of_call
+from duplex.metrics.timing_policy import TimingPolicy
 from duplex.metrics.transcript import transcript_text, transcripts
 from duplex.options import RunOptions
 from duplex.recording import CallRecorder, Recording
@@ -39,7 +41,6 @@ from duplex.scenario import Dataset, Scenario
 from duplex.values import SESSION_RATE_HZ, Json
 
 PACKAGES = ("duplex-voice", "numpy", "soxr", "webrtcvad-wheels", "websockets")
-
 
 
 class Audience(Protocol):
@@ -228,7 +229,8 @@ class Runner:
             CallFigures(
                 audio=contract_of(recording, settings) if heard else None,
                 response_deadline_ms=settings.response_deadline_ms,
-                unknown={"/duplex/timing": "the timing block is not measured by this version"},
+                timing=self._timing(recording) if heard else None,
+                unknown={"/duplex/timing": "no sound was recorded"},
             ),
             basis=self._basis(scenario),
             conversation_audio=folder.relative(audio / "conversation.wav"),
@@ -238,6 +240,10 @@ class Runner:
         folder.write_json(folder.transcript(scenario.id), transcripts(recording))
         folder.write_json(audio / "conversation.result.json", result.model_dump(mode="json"))
         return result
+
+    def _timing(self, recording: Recording) -> Mapping[str, Json]:
+        policy = TimingPolicy(response_deadline_ms=self._options.response_deadline_ms)
+        return timing_of_call(recording, policy=policy).as_json()
 
     def _basis(self, scenario: Scenario) -> Basis:
         options = self._options
