@@ -21,12 +21,11 @@ from rich.text import Text
 from duplex import viewer
 from duplex.options import RunOptions
 from duplex.results import schema
-from duplex.results.run import exit_code, headline, rows
+from duplex.results.run import COLUMNS, exit_code, headline, rows
 from duplex.runner import Finished, Runner
 from duplex.screen import CallView, Screen, plain
 from duplex.values import Event
 
-COLUMNS = ("scenario", "status", "answered", "mean reply", "tools", "length", "why")
 INTERRUPTED = 130
 
 

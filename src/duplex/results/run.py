@@ -116,9 +116,9 @@ def _one_call(result: schema.Result) -> str:
         return f"{result.scenario_id} does not count: {result.error.message}."
     verdict = "passed" if result.status == "passed" else "failed"
     told = f"{result.scenario_id} {verdict}"
-    counted = result.metrics.audio.response_opportunities
-    if counted.response_total:
-        told += f": {counted.response_count} of {counted.response_total} caller turns answered"
+    answered = _answered(result)
+    if answered is not None and answered[1]:
+        told += f": {answered[0]} of {answered[1]} caller turns answered"
         told += f", {_response(result)}" if _response(result) != NONE else ""
     if result.status == "failed":
         told += f" ({', '.join(result.observability.completion.failed_checks)})"
@@ -135,13 +135,11 @@ def _samples(run: schema.Run, result: schema.Result) -> int:
 
 
 def _row(result: schema.Result, *, samples: int) -> Row:
-    counted = result.metrics.audio.response_opportunities
+    counted = _answered(result)
     tools = result.observability.tools
     duration = result.duplex.get("duration_ms")
     sample = f" #{result.duplex.get('sample')}" if samples > 1 else ""
-    answered = NONE
-    if counted.response_total is not None:
-        answered = f"{counted.response_count}/{counted.response_total}"
+    answered = NONE if counted is None else f"{counted[0]}/{counted[1]}"
     return Row(
         scenario=result.scenario_id + sample,
         status=result.status.replace("_", " "),
@@ -151,6 +149,20 @@ def _row(result: schema.Result, *, samples: int) -> Row:
         duration=f"{duration / 1000:.1f} s" if isinstance(duration, int) else NONE,
         why=_why(result),
     )
+
+
+def _answered(result: schema.Result) -> tuple[int, int] | None:
+    """Answered and answerable caller turns, from the block the latency comes from."""
+    timing = result.duplex.get("timing")
+    rate = timing.get("response_rate") if isinstance(timing, dict) else None
+    if isinstance(rate, dict):
+        answered, asked = rate.get("numerator"), rate.get("denominator")
+        if isinstance(answered, int) and isinstance(asked, int):
+            return answered, asked
+    counted = result.metrics.audio.response_opportunities
+    if counted.response_total is None or counted.response_count is None:
+        return None
+    return counted.response_count, counted.response_total
 
 
 def _response(result: schema.Result) -> str:
