@@ -28,6 +28,8 @@ from duplex.local.seams import Act, Delegate, Heard, Said, Say
 
 QUIET_MS = 6_000
 """Mutual silence after which the host speaks up, in ms."""
+RESULT_PAUSE_MS = (700, 1_000)
+"""Shortest and longest pause before a result is passed on, in ms."""
 PATIENCE = 3
 """How often the host asks into silence, or for the same detail, before it gives up."""
 
@@ -123,7 +125,8 @@ class HostBrain:
             self._waiting = max(0, self._waiting - 1)
         self._result = text.strip()
         self._asked_times.clear()
-        return self._say(self._result)
+        # A breath after "one moment", so that the result is a turn of its own.
+        return self._say(self._result, pause_ms=self._chance.pause_ms(*RESULT_PAUSE_MS))
 
     def on_quiet(self, quiet_ms: int) -> Sequence[Act]:
         if self._closed or quiet_ms < QUIET_MS:
@@ -224,7 +227,9 @@ class HostBrain:
         self._closed = True
         return self._say(words)
 
-    def _say(self, text: str, *, noted: bool = True, again: str = "") -> Sequence[Act]:
+    def _say(
+        self, text: str, *, noted: bool = True, again: str = "", pause_ms: int | None = None
+    ) -> Sequence[Act]:
         """Say ``text`` unless it is on its way; if ``noted``, it or ``again`` can be repeated."""
         text = text.strip()
         if not text or text in self._outstanding:
@@ -233,7 +238,8 @@ class HostBrain:
         if noted:
             self._last = again or text
         self._tracker.assistant(text)
-        return (Say(text=text, pause_ms=self._chance.pause_ms()),)
+        pause = self._chance.pause_ms() if pause_ms is None else pause_ms
+        return (Say(text=text, pause_ms=pause),)
 
     def _pick(self, name: str, options: Sequence[str]) -> str:
         return self._chance.pick(name, options)
