@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from duplex.metrics.stats import Distribution, Measured, Rate, distribution, percentile, pooled
+from duplex.metrics.stats import (
+    Distribution,
+    Measured,
+    Rate,
+    distribution,
+    percentile,
+    pooled,
+    resampled,
+)
 
 FINITE = st.floats(-1e6, 1e6, allow_nan=False)
 
@@ -115,6 +123,24 @@ def test_the_interval_of_percentiles_matches_a_bootstrap_by_numpy() -> None:
     for interval, q in ((found.ci95_p50, 50), (found.ci95_p95, 95)):
         wanted = np.percentile(np.percentile(drawn, q, axis=1), [2.5, 97.5])
         assert interval == pytest.approx(tuple(wanted), rel=0.06)
+
+
+@given(
+    st.lists(st.integers(0, 50), min_size=1, max_size=12).flatmap(
+        lambda values: st.tuples(
+            st.just(sorted(values)),
+            st.lists(st.integers(0, 4), min_size=len(values), max_size=len(values)).filter(any),
+        )
+    )
+)
+def test_weighted_statistics_are_those_of_the_values_written_out(
+    case: tuple[list[int], list[int]],
+) -> None:
+    values = np.array(case[0], dtype=np.float64)
+    weights = np.array([case[1]], dtype=np.int64)
+    written = np.repeat(values, case[1])
+    wanted = [np.mean(written), np.percentile(written, 50), np.percentile(written, 95)]
+    assert resampled(values, weights)[0] == pytest.approx(wanted)
 
 
 def test_the_same_seed_gives_the_same_interval_and_another_one_another() -> None:

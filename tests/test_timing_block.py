@@ -212,6 +212,13 @@ def test_an_arrival_belongs_to_the_reply_it_was_heard_in() -> None:
     assert [reply.first_audio_ms for reply in block.relay.replies] == [None, pytest.approx(400)]
 
 
+def test_what_came_in_during_one_reply_is_not_the_next_ones() -> None:
+    arrivals = tuple(ReplyArrival(heard_at=at(s), first_audio_ms=s * 1000) for s in (2.6, 3.9))
+    found = speech([(0, 2), (4.1, 5.2)], [(2.6, 4), (5.6, 7)], 9)
+    block = timing(found, facts=LiveFacts(tick=480, replies=arrivals))
+    assert [reply.first_audio_ms for reply in block.relay.replies] == [pytest.approx(600), None]
+
+
 def test_facts_of_the_call_move_no_heard_number() -> None:
     found = speech([(0, 2)], [(2.6, 4)], 6)
     plain, with_facts = timing(found), timing(found, facts=live())

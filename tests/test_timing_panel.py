@@ -52,6 +52,12 @@ def test_a_caller_who_must_speak_again_was_not_answered() -> None:
     assert (len(found.response_latencies_s), found.no_response) == (1, 1)
 
 
+def test_an_assistant_that_starts_with_the_callers_next_turn_still_answered() -> None:
+    found = track(((0, 10), (30, 40)), ((30, 35),))
+    assert found.response_latencies_s == pytest.approx((4.0,))
+    assert found.no_response == 0
+
+
 def test_a_last_turn_nobody_answers_counts_nowhere() -> None:
     found = track(((0, 10),), ())
     assert (found.response_latencies_s, found.no_response) == ((), 0)

@@ -213,6 +213,11 @@ def test_segments_outside_the_call_are_cut_to_it() -> None:
     assert [(part.start, part.end) for part in found] == [(0, RATE), (3 * RATE, 4 * RATE)]
 
 
+def test_a_segment_inside_another_shortens_nothing() -> None:
+    found = tidy([segment(0, 3), segment(1, 2)], at(9))
+    assert [(part.start, part.end) for part in found] == [(0, at(3))]
+
+
 def test_segments_that_overlap_or_repeat_are_one() -> None:
     raw = [segment(1, 2), segment(0, 1.5), segment(1, 2), segment(3, 3)]
     assert [(part.start, part.end) for part in tidy(raw, at(9))] == [(0, at(2))]

@@ -121,6 +121,11 @@ def test_silence_after_a_sound_is_right() -> None:
     assert block.selectivity("non_directed").value == 1.0
 
 
+def test_a_call_that_ends_before_the_window_proves_nothing() -> None:
+    assert errors(measured([], [(0, 1)], 5.2, sounds=[sound(3, 3.3, TIC)])) == [None]
+    assert errors(measured([], [(0, 1)], 5.3, sounds=[sound(3, 3.3, TIC)])) == [False]
+
+
 def test_a_reply_that_was_owed_is_no_answer_to_a_cough() -> None:
     block = measured([(0, 2)], [(3, 5)], 8, sounds=[sound(2.4, 2.6, TIC)])
     assert errors(block) == [None]

@@ -98,7 +98,7 @@ class _Scorer:
             parts.append(self._cut_in(index, fate))
         if barge_in is not None and barge_in.yielded is not None:
             parts.append(self._yield(barge_in))
-        if not parts and barge_in is None:
+        if not parts:
             score = self._latency(index, fate)
             parts = [] if score is None else [score]
         return min(parts, default=None)

@@ -224,14 +224,14 @@ def _bootstrap(
     for first in range(0, RESAMPLES, at_once):
         drawn = draws.below(count, (min(at_once, RESAMPLES - first), count))
         weights = _counts(drawn, count)[:, owner]
-        rows.append(_resampled(values, weights))
+        rows.append(resampled(values, weights))
     stats = np.concatenate(rows)
     low, high = np.percentile(stats, [2.5, 97.5], axis=0)
     mean, p50, p95 = ((float(a), float(b)) for a, b in zip(low, high, strict=True))
     return mean, p50, p95
 
 
-def _resampled(values: Floats, weights: Ints) -> Floats:
+def resampled(values: Floats, weights: Ints) -> Floats:
     """Mean, p50 and p95 of ``values`` repeated ``weights`` times; rows are resamples."""
     upto = np.cumsum(weights, axis=1)
     size = upto[:, -1]
