@@ -190,6 +190,19 @@ def test_a_right_confirmation_ends_the_call() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Your table for three is book for September 12 at 6.30 PM under Rosa.",
+        "There's a table for three on September 12 at 6:30 p.m. now.",
+    ],
+)
+def test_a_confirmation_is_understood_though_its_verb_was_lost(text: str) -> None:
+    brain = caller()
+    brain.on_heard(heard("One moment, let me check."))
+    assert only(brain.on_heard(heard(text))).action is Action.STOP
+
+
+@pytest.mark.parametrize(
     ("wrong", "correction"),
     [
         ("6:30", "at 6:30 p.m., not at 5:30 p.m."),
@@ -455,10 +468,18 @@ def test_an_unanswered_question_is_put_in_other_words_and_not_for_ever() -> None
     assert "Goodbye" in texts[3]
 
 
-def test_a_murmur_over_speech_is_no_answer() -> None:
+@pytest.mark.parametrize("overlapped", [True, False])
+def test_a_murmur_is_no_answer_to_a_question_for_a_detail(overlapped: bool) -> None:
     brain = host()
     reply(brain, "I'd like a table on August 7.")
-    assert brain.on_heard(heard("Mm-hmm.", overlapped=True)) == ()
+    assert brain.on_heard(heard("Mm-hmm.", overlapped=overlapped)) == ()
+
+
+def test_a_mere_okay_answers_an_offer() -> None:
+    brain, _ = ready()
+    offer = "I'm sorry, it is not available. I can offer 8 p.m. instead. Would that work for you?"
+    brain.on_said(said(only(brain.on_commentary(offer, "d1"))))
+    assert delegates(brain.on_heard(heard("Okay."))) == 1
 
 
 def test_a_result_cut_short_by_a_murmur_is_said_again() -> None:

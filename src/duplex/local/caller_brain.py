@@ -156,6 +156,8 @@ class CallerBrain:
             acts = reply(meaning)
             if acts:
                 return acts
+        if self._sounds_settled(meaning):
+            return self._on_done(meaning)
         if meaning.greets:
             return self._say(self._brief.opening)
         if meaning.more:
@@ -318,6 +320,15 @@ class CallerBrain:
         """Bring up what is still owed, or take leave."""
         owed = self._owed()
         return self._give(owed[:1], ()) if owed else self._leave(outcome)
+
+    def _sounds_settled(self, meaning: Meaning) -> bool:
+        """After a wait, a statement with the caller's own details is the result."""
+        right = [
+            fact
+            for fact in self._known.active(self._told, final=True)
+            if any(fact.same(value) for value in meaning.values.get(fact.key, ()))
+        ]
+        return self._holding and not meaning.question and not meaning.refused and len(right) > 1
 
     def _doubt(self) -> Sequence[Act]:
         """Asked whether that was all before hearing that anything was done: make sure, once."""

@@ -89,7 +89,10 @@ class HostBrain:
             return ()
         self._prompts = 0
         text = heard.text
-        if heard.overlapped and not heard.cut and (is_nothing(text) or is_backchannel(text)):
+        stopped = heard.cut or self._result_cut
+        if is_backchannel(text) and not stopped and (heard.overlapped or not self._wants_yes()):
+            return ()
+        if is_nothing(text) and heard.overlapped and not stopped:
             return ()
         if is_nothing(text):
             return self._pardon()
@@ -146,6 +149,11 @@ class HostBrain:
 
     def on_speech(self, speech_ms: int) -> Sequence[Act]:
         return ()
+
+    def _wants_yes(self) -> bool:
+        """Whether the last question can be answered by a mere yes."""
+        tracker = self._tracker
+        return bool(tracker.offers) or (bool(questions(self._last)) and not tracker.asked)
 
     def _greet(self, words: str) -> Sequence[Act]:
         self._greeted = True

@@ -38,7 +38,9 @@ _UNHEARD = re.compile(
 _DONE = re.compile(
     r"\b(?:booked|reserved|confirmed|all set|scheduled|cancelled|canceled|completed?|arranged|"
     r"registered|ordered|placed|renewed|done|changed|updated|signed up|put you down|expect you|"
-    r"see you (?:then|on)|on hold for you|taken care of)\b"
+    r"see you (?:then|on)|on hold for you|taken care of|"
+    # Ears drop the last sound of "booked".
+    r"(?:is|are|been|it's) (?:now )?(?:book|reserve|confirm|schedule|cancel|arrange|register))\b"
 )
 _NOT_YET = re.compile(
     r"\b(?:not|never|no|n't|before|once|if|until|when|would you like|shall|should|want|"
