@@ -224,7 +224,9 @@ async def test_a_later_delegation_sees_what_was_said_before() -> None:
     await bench.start()
     await bench.run(300)
     await bench.finish()
-    assert backend.seen[1] == [Line(role="assistant", text="delegate this", start_ms=0)]
+    (line,) = backend.seen[1]
+    assert (line.role, line.start_ms) == ("assistant", 0)
+    assert line.text.startswith("delegate this")
 
 
 async def test_long_answers_are_cut_to_what_the_wire_allows() -> None:
