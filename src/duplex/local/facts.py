@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -205,10 +206,25 @@ def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
+_SPELLINGS = (
+    (r"ph|[vw]", "f"), (r"ch|ck|qu|[cq]", "k"), (r"x", "ks"), (r"z", "s"), (r"[yj]|ie|ee|ea", "i"),
+    (r"h|[^a-z]", ""), (r"(.)\1+", r"\1"), (r"(?<=..)e$", ""),
+)  # fmt: skip
+
+
+def _sound(word: str) -> str:
+    """Reduce a name to how it sounds, roughly: ``Sophia`` and ``Sofia`` are one."""
+    plain = unicodedata.normalize("NFKD", word.lower())
+    sound = "".join(c for c in plain if not unicodedata.combining(c))
+    for pattern, letter in _SPELLINGS:
+        sound = re.sub(pattern, letter, sound)
+    return sound
+
+
 def _alike(one: str, other: str) -> bool:
-    """Whether two names may be one, misspelt by ears: every word of ``one`` has a like."""
-    heard = other.lower().split()
+    """Whether two names sound the same: every word of ``one`` has its like in ``other``."""
+    heard = [_sound(word) for word in other.split()]
     return bool(heard) and all(
-        max(SequenceMatcher(None, word, part).ratio() for part in heard) >= 0.55
-        for word in one.lower().split()
+        any(SequenceMatcher(None, _sound(word), part).ratio() >= 0.9 for part in heard)
+        for word in one.split()
     )
