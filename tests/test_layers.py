@@ -40,6 +40,7 @@ HELPERS = {
     "redact": "recording",
     "run_folder": "recording",
     "hangup": "call",
+    "arrivals": "call",
     "placement": "call",
     "ends": "runner",
     "api": "cli",

@@ -14,8 +14,9 @@ from typing import Protocol
 
 import numpy as np
 
+from duplex.arrivals import Arrivals
 from duplex.clock import Clock
-from duplex.engine import Engine, FloorEvent, PlayoutEvent, SegmentEvent
+from duplex.engine import Engine, FloorEvent, Playout, PlayoutEvent, SegmentEvent
 from duplex.errors import SessionError
 from duplex.hangup import HangUp, Policy, Verified
 from duplex.participants.base import Participant, Pcm, Spoken
@@ -94,6 +95,7 @@ class Call:
             hold_ms=plan.hold_ms,
         )
         self._places = (Placement(plan.rate_hz), Placement(plan.rate_hz))
+        self._arrivals = tuple(Arrivals(plan.rate_hz, place) for place in self._places)
         self._hangup = HangUp(plan.policy, plan.rate_hz, plan.first_speaker, verified)
 
     async def hold(self) -> CallEnd:
@@ -178,6 +180,7 @@ class Call:
                     self._take_happening(side, item)
 
     def _feed(self, side: Side, item: Spoken) -> None:
+        self._arrivals[side].fed(item, self._engine.position, self._clock.position)
         accepted = self._engine.feed(side, item.pcm)
         self._places[side].fed(len(item.pcm), accepted)
         if accepted < len(item.pcm):
@@ -199,7 +202,8 @@ class Call:
         )
         for side, part in zip(Side, self._parts, strict=True):
             gone = counts.of(side).played + counts.of(side).discarded
-            for happening in self._places[side].note(engine.position, gone):
+            labels = self._places[side].note(engine.position, gone)
+            for happening in (*labels, *self._arrivals[side].ready()):
                 self._emit_happening(side, happening)
             part.hear(start, np.array(heard[side]))
         self._recorder.tick_flush()
@@ -221,8 +225,15 @@ class Call:
                     self._hangup.floor(event.at, event.holder)
                     self._emit(None, "floor", {"holder": event.holder, "from": event.at})
                 case PlayoutEvent():
+                    self._place_playout(event)
                     fields = {"kind": event.kind, "samples": event.samples, "start": event.start}
                     self._emit(event.side, "playout", fields)
+
+    def _place_playout(self, event: PlayoutEvent) -> None:
+        if event.kind is Playout.DISCARD:
+            self._places[event.side].discarded(event.start, event.samples)
+        else:
+            self._places[event.side].moved(event.start, event.samples)
 
     # -- what participants tell ---------------------------------------------
 

@@ -1,9 +1,9 @@
-"""Where a session's own milliseconds fall on the shared timeline.
+"""Where a session's own samples and milliseconds fall on the shared timeline.
 
 A session counts the audio it produced; the engine plays that audio later, after
-a playout hold, and may pad or drop silence in between. This keeps the pairs
-(samples consumed, engine position) at which the offset changed, and holds
-labels back until the audio they speak of was played. It reads no clock.
+a playout hold, and may pad, drop or discard in between. This keeps what playout
+did, sample by sample, and holds labels back until the audio they speak of was
+played. It reads no clock; the call loop drives it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,36 @@ from collections.abc import Mapping
 
 from duplex.values import Happening, Json
 
-_SPANNED = {"utterance", "transcript"}
+_SPANNED = {"utterance", "transcript", "sound"}
+
+
+class _Shifts:
+    """A step function of a count: from each start on, its shift."""
+
+    def __init__(self) -> None:
+        self._starts = [0]
+        self._shifts = [0]
+
+    @property
+    def last(self) -> int:
+        return self._shifts[-1]
+
+    def add(self, start: int, by: int) -> None:
+        """From ``start`` on shift by that much more; what was told late goes in place."""
+        shift = self.last + by
+        while len(self._starts) > 1 and self._starts[-1] >= start:
+            self._starts.pop()
+            self._shifts.pop()
+        self._starts.append(start)
+        self._shifts.append(shift)
+
+    def of(self, count: int) -> int:
+        """``count`` shifted; what fell out lands where the rest goes on."""
+        index = max(0, bisect_right(self._starts, count) - 1)
+        moved = count + self._shifts[index]
+        if index + 1 < len(self._starts):
+            moved = min(moved, self._starts[index + 1] + self._shifts[index + 1])
+        return moved
 
 
 class Placement:
@@ -21,31 +50,45 @@ class Placement:
 
     def __init__(self, rate_hz: int) -> None:
         self._rate = rate_hz
+        self._given = 0
         self._consumed = 0
         self._position = 0
-        self._lost = 0
-        self._starts: list[int] = [0]
-        self._offsets: list[int] = [0]
+        self._queued = _Shifts()
+        self._played = _Shifts()
+        self._discards: list[tuple[int, int]] = []
         self._waiting: list[Happening] = []
 
+    @property
+    def given(self) -> int:
+        """Session samples handed over so far."""
+        return self._given
+
     def fed(self, given: int, accepted: int) -> None:
-        """Count samples that never reached the ring, so later ones stay in place."""
-        self._lost += given - accepted
+        """Count samples handed over; those that never reached the ring shift no later one."""
+        self._given += given
+        if accepted < given:
+            self._queued.add(self._given, accepted - given)
+
+    def moved(self, start: int, samples: int) -> None:
+        """Playout put ``samples`` of silence at position ``start``, or left that many out."""
+        at = start - self._played.last
+        self._played.add(at if samples >= 0 else at - samples, samples)
+
+    def discarded(self, start: int, samples: int) -> None:
+        """What was queued at position ``start`` was thrown away and is never played."""
+        at = start - self._played.last
+        self._discards.append((at, at + samples))
+        self.moved(start, -samples)
 
     def note(self, position: int, consumed: int) -> list[Happening]:
         """After a tick: the engine is at ``position``, ``consumed`` samples are gone.
 
         Returns the labels whose audio has now been played.
         """
-        offset = position - (consumed + self._lost)
-        if consumed > self._consumed and offset != self._offsets[-1]:
-            self._starts.append(self._consumed + self._lost)
-            self._offsets.append(offset)
         self._consumed, self._position = consumed, position
-        played = consumed + self._lost
-        ready = [item for item in self._waiting if self._last_sample(item) <= played]
+        ready = [item for item in self._waiting if self._is_over(item)]
         if ready:
-            self._waiting = [item for item in self._waiting if self._last_sample(item) > played]
+            self._waiting = [item for item in self._waiting if not self._is_over(item)]
         return [self._placed(item) for item in ready]
 
     def place(self, happening: Happening) -> list[Happening]:
@@ -55,7 +98,7 @@ class Placement:
             return [happening]
         if fields.get("direction") == "heard":
             return [self._converted(happening, offset=0)]
-        if self._last_sample(happening) <= self._consumed + self._lost:
+        if self._is_over(happening):
             return [self._placed(happening)]
         self._waiting.append(happening)
         return []
@@ -67,11 +110,19 @@ class Placement:
 
     def position_of(self, sample: int) -> int:
         """Engine position at which session sample ``sample`` was played."""
-        index = bisect_right(self._starts, sample) - 1
-        return max(0, sample + self._offsets[max(0, index)])
+        return max(0, self._played.of(self._queued.of(sample)))
 
-    def _last_sample(self, happening: Happening) -> int:
-        return self._sample(happening.fields, "end_ms")
+    def is_gone(self, sample: int) -> bool:
+        """Whether session sample ``sample`` was played or discarded."""
+        return self._queued.of(sample) < self._consumed
+
+    def was_discarded(self, sample: int) -> bool:
+        """Whether session sample ``sample`` was thrown away before it was played."""
+        at = self._queued.of(sample)
+        return any(start <= at < end for start, end in self._discards)
+
+    def _is_over(self, happening: Happening) -> bool:
+        return self._queued.of(self._sample(happening.fields, "end_ms")) <= self._consumed
 
     def _sample(self, fields: Mapping[str, Json], name: str) -> int:
         value = fields.get(name)

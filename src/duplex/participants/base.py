@@ -23,10 +23,15 @@ Pcm = npt.NDArray[np.int16]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spoken:
-    """Audio a participant said: int16 mono at the session rate, any length > 0."""
+    """Audio a participant said: int16 mono at the session rate, any length > 0.
+
+    ``arrived_at`` is the clock's position at its receipt, in samples; None where
+    that is when the loop collects it, or only ``received_at`` (seconds) is known.
+    """
 
     pcm: Pcm
     received_at: float | None = None
+    arrived_at: int | None = None
 
 
 Incoming = Spoken | Happening | RemoteFault

@@ -17,8 +17,10 @@ import numpy as np
 from duplex.application.base import Backend
 from duplex.clock import Clock
 from duplex.errors import SessionError
+from duplex.participants.audible import is_audible
 from duplex.participants.base import Incoming, Pcm
 from duplex.participants.delegated import Delegations
+from duplex.participants.deliveries import Deliveries, Parcel
 from duplex.participants.held_queue import HeldQueue
 from duplex.participants.live_reading import Reading
 from duplex.participants.live_words import conversation
@@ -92,6 +94,8 @@ class LiveSession:
         self._tasks: list[asyncio.Task[None]] = []
         self._pending: list[Pcm] = []
         self._pending_samples = 0
+        self._pending_from = 0
+        self._pending_audible = False
         self._lost_messages = 0
         self._news = False
         self._last_news = 0
@@ -126,7 +130,8 @@ class LiveSession:
         self._upward = Resampler(rate, wire) if rate != wire else None
         downward = Resampler(wire, rate) if rate != wire else None
         self._reading = Reading(self.side, self._provider, downward)
-        self._outgoing: HeldQueue[str] = HeldQueue(clock, self._limits.outgoing)
+        self._outgoing: HeldQueue[_Outgoing] = HeldQueue(clock, self._limits.outgoing)
+        self._deliveries = Deliveries(rate)
         self._delegations = Delegations(self._backend, self._reading, clock, self._comment)
 
     async def _open(self, clock: Clock) -> None:
@@ -155,26 +160,33 @@ class LiveSession:
         wire = self._upward.push(pcm) if self._upward else pcm
         self._pending.append(wire)
         self._pending_samples += len(wire)
-        if self._pending_samples * 1000 >= self._limits.chunk_ms * self._codec.audio.rate_hz:
-            self._send_pending()
+        self._pending_audible = self._pending_audible or is_audible(pcm)
         now = position + len(pcm)
+        if self._pending_samples * 1000 >= self._limits.chunk_ms * self._codec.audio.rate_hz:
+            self._send_pending(now)
         self._watch(now)
         self._reading.heard_until(now * 1000 / self._clock.rate_hz)
 
     def collect(self) -> Sequence[Incoming]:
         return self._reading.collect()
 
-    def _send_pending(self) -> None:
+    def _send_pending(self, now: int | None = None) -> None:
+        """Send what waits; it ends at ``now``, or is the rest that a closing call leaves."""
         if self._pending_samples:
             whole = self._pending[0] if len(self._pending) == 1 else np.concatenate(self._pending)
-            self._put(self._codec.append(whole))
-        self._pending, self._pending_samples = [], 0
+            parcel = None
+            if now is not None:
+                parcel = Parcel(start=self._pending_from, end=now, audible=self._pending_audible)
+            self._put(self._codec.append(whole), parcel)
+        if now is not None:
+            self._pending_from = now
+        self._pending, self._pending_samples, self._pending_audible = [], 0, False
 
     def _comment(self, text: str, delegation_id: str) -> None:
         self._put(self._codec.text("commentary", text, delegation_id))
 
-    def _put(self, message: str) -> None:
-        if self._outgoing.put(message) or self._over.is_set():
+    def _put(self, message: str, parcel: Parcel | None = None) -> None:
+        if self._outgoing.put(_Outgoing(text=message, parcel=parcel)) or self._over.is_set():
             return
         if self._lost_messages == 0:
             text = f"the peer reads too slowly: {self._limits.outgoing} messages wait for it"
@@ -212,9 +224,17 @@ class LiveSession:
         assert self._transport is not None
         try:
             while True:
-                await self._transport.send(await self._outgoing.get())
+                message = await self._outgoing.get()
+                await self._transport.send(message.text)
+                if message.parcel is not None:
+                    self._sent(message.parcel)
         except TransportClosed:
             return  # the reader learns it as well
+
+    def _sent(self, parcel: Parcel) -> None:
+        told = self._deliveries.sent(parcel, self._clock.position, self._clock.elapsed())
+        if told is not None:
+            self._reading.tell(told.type, told.fields, told.received_at)
 
     def _take(self, message: ServerMessage) -> None:
         assert self._started is not None
@@ -224,7 +244,7 @@ class LiveSession:
         if isinstance(message, Refusal) and self._finishing:
             # What was under way when the session closed is refused by rule.
             return
-        self._reading.take(message, self._clock.elapsed())
+        self._reading.take(message, self._clock.elapsed(), self._clock.position)
         match message:
             case Delegated(target="client"):
                 lines = conversation(self._reading.pieces)
@@ -339,6 +359,14 @@ class LiveSession:
         if polite:
             await transport.close()
         transport.abort()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outgoing:
+    """A message on its way out; ``parcel`` is what it holds of the call's audio."""
+
+    text: str
+    parcel: Parcel | None = None
 
 
 async def _awaited(connect: Connect, clock: Clock) -> Transport:

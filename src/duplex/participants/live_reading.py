@@ -55,11 +55,13 @@ class Reading:
         items, self._items = self._items, []
         return items
 
-    def take(self, message: ServerMessage, received_at: float | None) -> None:
-        """Take one message of a started session."""
+    def take(
+        self, message: ServerMessage, received_at: float | None, arrived_at: int | None = None
+    ) -> None:
+        """Take one message of a started session; ``arrived_at`` is the clock's position."""
         match message:
             case Audio():
-                self._audio(message, received_at)
+                self._audio(message, received_at, arrived_at)
             case Transcript():
                 self._transcript(message, received_at)
             case Info():
@@ -124,10 +126,10 @@ class Reading:
 
     # -- one kind each ------------------------------------------------------
 
-    def _audio(self, message: Audio, received_at: float | None) -> None:
+    def _audio(self, message: Audio, received_at: float | None, arrived_at: int | None) -> None:
         pcm = self._resampler.push(message.pcm) if self._resampler else message.pcm
         if len(pcm):
-            self._keep(Spoken(pcm=pcm, received_at=received_at))
+            self._keep(Spoken(pcm=pcm, received_at=received_at, arrived_at=arrived_at))
 
     def _transcript(self, message: Transcript, received_at: float | None) -> None:
         self.pieces.append(
@@ -178,6 +180,8 @@ class Reading:
                 self.tell("agenda", _only(fields, "item_id", "status"), received_at)
             case "finished" if caller:
                 self.tell("caller.finished", _only(fields, "outcome"), received_at)
+            case "sound" if caller:
+                self.tell("sound", _only(fields, "kind", "start_ms", "end_ms"), received_at)
             case "late":
                 self.tell("voice.late", _only(fields, "what", "late_ms"), received_at)
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from duplex.errors import InputError
-from duplex.recording import extract
+from duplex.recording import extract, instrument
 from duplex.recording.extract import BackendUsage, Delegation, Fault, Session, Transcript
+from duplex.recording.instrument import Arrival, CallerSound, Interrupted, Pace, Sending
 from duplex.recording.recorder import ASSISTANT_SOURCE, AUDIO_FILES, CALLER_SOURCE, CONVERSATION
 from duplex.run_folder import RunFolder
 from duplex.values import SESSION_RATE_HZ, Event, Json, Segment, Side, ToolCall, Utterance
@@ -58,6 +59,11 @@ class Recording:
     termination_reason: str | None
     counts: Mapping[str, Json] | None
     damage: tuple[str, ...]
+    sounds: tuple[CallerSound, ...] = ()
+    arrivals: tuple[Arrival, ...] = ()
+    sendings: tuple[Sending, ...] = ()
+    paces: tuple[Pace, ...] = ()
+    interrupted: tuple[Interrupted, ...] = ()
 
     @classmethod
     def load(cls, run_dir: str | Path, call_id: str) -> Recording:
@@ -101,6 +107,11 @@ class Recording:
             termination_reason=extract.text(ended, "termination_reason") if ended else None,
             counts=extract.members(ended, "counts") if ended else None,
             damage=(*damage, *audio_damage),
+            sounds=instrument.sounds(events),
+            arrivals=instrument.arrivals(events),
+            sendings=instrument.sendings(events),
+            paces=instrument.paces(events),
+            interrupted=instrument.interrupted(events),
         )
 
     @property
