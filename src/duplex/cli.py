@@ -100,7 +100,9 @@ def run(
     concurrency: Annotated[int, typer.Option(help="Calls held at once, 1 to 8.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder that run folders go into.")] = Path("runs"),
     run_name: Annotated[str | None, typer.Option(help="First part of the folder's name.")] = None,
-    ticks: Annotated[bool, typer.Option(help="Also write ticks.jsonl.")] = False,
+    ticks: Annotated[
+        bool, typer.Option(help="Also write audio/<id>/ticks.jsonl, a record per reporting tick.")
+    ] = False,
     config: Annotated[
         Path | None, typer.Option(help="TOML file with a [run] table; flags win over it.")
     ] = None,

@@ -8,6 +8,7 @@ is computed here that metrics, grading or results do not compute.
 from __future__ import annotations
 
 import asyncio
+import json
 import platform
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -28,6 +29,7 @@ from duplex.local.engines import engine_versions
 from duplex.metrics.contract import Settings
 from duplex.metrics.from_recording import contract_of
 from duplex.metrics.of_call import timing_of_call
+from duplex.metrics.ticks import ticks_of
 from duplex.metrics.timing_policy import TimingPolicy
 from duplex.metrics.transcript import transcript_text, transcripts
 from duplex.options import RunOptions
@@ -239,6 +241,10 @@ class Runner:
         folder.write_text(words, transcript_text(recording))
         folder.write_json(folder.transcript(scenario.id), transcripts(recording))
         folder.write_json(audio / "conversation.result.json", result.model_dump(mode="json"))
+        if self._options.ticks:
+            ticks = ticks_of(recording, self._options.tick_ms)
+            lines = "".join(json.dumps(tick, allow_nan=False) + "\n" for tick in ticks)
+            folder.write_text(audio / "ticks.jsonl", lines)
         return result
 
     def _timing(self, recording: Recording) -> Mapping[str, Json]:
