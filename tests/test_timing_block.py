@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given, settings
 
 from duplex.metrics.definitions import DEFINITIONS, digest
-from duplex.metrics.live_facts import ClockFacts, InterruptedReply, LiveFacts, ReplyArrival
+from duplex.metrics.live_facts import (
+    ClockFacts,
+    InterruptedReply,
+    LiveFacts,
+    ReplyArrival,
+    SentAudio,
+)
 from duplex.metrics.speech import SoundKind, Speech
 from duplex.metrics.timing import TimingBlock, timing
 from duplex.metrics.timing_policy import TIMING_VERSION, TimingPolicy
@@ -22,7 +28,7 @@ PINNED_DEFINITIONS = {
     "1.0": "fe526a3a2299cc0c981a2ea34a6d78eef6f6d0a15f2759a5dd86cdd4615c013e",
 }
 PINNED_BLOCK = {
-    "1.0": "a46e6a951e12360470703da8a0add67708c9f7d868ecc4578e230472ac3eb63f",
+    "1.0": "46faf9865dbc127074be4345ae102547de55abd8d4a6ee00b2c9fb900699db8e",
 }
 
 
@@ -69,10 +75,15 @@ def live() -> LiveFacts:
     return LiveFacts(
         tick=480,
         replies=(
-            ReplyArrival(heard_at=at(2.58), first_byte_ms=2_300, first_audio_ms=2_410, hold_ms=100),
+            ReplyArrival(
+                heard_at=at(2.58),
+                first_byte_ms=2_300,
+                first_audio_ms=2_410,
+                hold_ms=100,
+                wait_ms=-10,
+            ),
         ),
-        tick_waits_ms=(4.0, 6.0),
-        transports_ms=(20.0,),
+        sent=(SentAudio(start=at(2.0), end=at(2.02), late_ms=3),),
         clock=ClockFacts(
             caller_drift_ppm=12.5,
             assistant_drift_ppm=math.nan,
@@ -161,15 +172,28 @@ def test_what_the_block_says_agrees_with_itself(found: Speech) -> None:
 def test_live_facts_split_the_heard_latency() -> None:
     block = timing(speech([(0, 2.005)], [(2.6, 4)], 6), facts=live())
     (turn,) = block.relay.replies
-    # the caller's last sample is delivered when its tick ends, at 2 020 ms
-    assert turn.first_byte_ms == pytest.approx(280)
-    assert turn.first_audio_ms == pytest.approx(390)
-    assert turn.relay_ms == pytest.approx(595 - 390)
+    # the caller's last sample was due when its tick ended, at 2 020 ms, and left 3 ms later
+    assert turn.first_byte_ms == pytest.approx(277)
+    assert turn.first_audio_ms == pytest.approx(387)
     document = block.as_json()
     assert member(document, "relay", "hold_ms", "mean") == 100
-    assert member(document, "relay", "tick_wait_ms", "mean") == 5
-    assert member(document, "first_byte_latency", "p50") == 280
-    assert member(document, "turns", 1, "relay_ms") == 205
+    assert member(document, "relay", "tick_wait_ms", "mean") == 15 - 10
+    assert member(document, "relay", "transport_ms", "mean") == 3
+    assert member(document, "relay", "total_ms", "mean") == 108
+    assert member(document, "relay", "assistant_own_ms", "mean") == 595 - 108
+    assert member(document, "first_byte_latency", "p50") == 277
+    assert member(document, "turns", 1, "relay_ms") == 108
+    assert member(document, "turns", 1, "assistant_own_ms") == 595 - 108
+
+
+def test_without_word_of_sending_messages_are_ticks_sent_on_time() -> None:
+    facts = dataclasses.replace(live(), sent=(SentAudio(start=0, end=480, late_ms=3),))
+    block = timing(speech([(0, 2.005)], [(2.6, 4)], 6), facts=facts)
+    (turn,) = block.relay.replies
+    assert turn.transport_ms is None
+    assert turn.first_audio_ms == pytest.approx(390)
+    assert turn.relay_ms == pytest.approx(105)
+    assert member(block.as_json(), "unknown", "/relay/transport_ms")
 
 
 def test_the_clock_reports_itself_and_says_what_it_does_not_know() -> None:

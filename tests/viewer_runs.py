@@ -246,10 +246,11 @@ def _facts(speech: Speech) -> LiveFacts:
                 first_byte_ms=heard - 140,
                 first_audio_ms=heard - 120,
                 hold_ms=100.0,
+                wait_ms=-9.5,
             )
         )
     clock = ClockFacts(late_ticks=0, late_p99_ms=0.0, late_max_ms=0.0, idle_samples=480)
-    return LiveFacts(tick=480, replies=tuple(replies), tick_waits_ms=(9.5,), clock=clock)
+    return LiveFacts(tick=480, replies=tuple(replies), clock=clock)
 
 
 def _contract(evidence: Evidence) -> ContractMetrics:

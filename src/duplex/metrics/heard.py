@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from duplex.intake.labels import Labels
+from duplex.intake.labels import LabelledSound, Labels
 from duplex.intake.listen import CONTRACT_DETECTOR, Listening
 from duplex.metrics.contract import Label, LabelledTimeline, Settings
 from duplex.metrics.intervals import Runs, merge
@@ -57,14 +57,15 @@ def labels_of(recording: Recording, rate_hz: int) -> Labels:
     moved = tuple(
         replace(
             item,
-            span=Span(
-                start=_at(item.span.start, recording, rate_hz),
-                end=_at(item.span.end, recording, rate_hz),
-            ),
+            span=_moved(item.span, recording, rate_hz),
         )
         for item in recording.utterances
     )
-    return Labels(utterances=moved, source="the call's events")
+    sounds = tuple(
+        LabelledSound(kind=item.kind, span=_moved(item.span, recording, rate_hz))
+        for item in recording.sounds
+    )
+    return Labels(utterances=moved, sounds=sounds, source="the call's events")
 
 
 def tool_runs(recording: Recording, rate_hz: int) -> Runs:
@@ -79,7 +80,10 @@ def tool_runs(recording: Recording, rate_hz: int) -> Runs:
     ]
     until = recording.duration
     return merge(
-        (_at(start, recording, rate_hz), _at(until if end is None else end, recording, rate_hz))
+        (
+            at_rate(start, recording, rate_hz),
+            at_rate(until if end is None else end, recording, rate_hz),
+        )
         for start, end in runs
     )
 
@@ -146,7 +150,13 @@ def _ms(position: int, rate_hz: int) -> int:
     return (position * 2000 + rate_hz) // (2 * rate_hz)
 
 
-def _at(position: int, recording: Recording, rate_hz: int) -> int:
+def _moved(span: Span, recording: Recording, rate_hz: int) -> Span:
+    return Span(
+        start=at_rate(span.start, recording, rate_hz), end=at_rate(span.end, recording, rate_hz)
+    )
+
+
+def at_rate(position: int, recording: Recording, rate_hz: int) -> int:
     """A position of the call at the rate it was heard at."""
     if rate_hz == recording.rate_hz:
         return position

@@ -16,13 +16,28 @@ class ReplyArrival:
 
     ``heard_at`` is the sample at which its first audible sample was played;
     ``first_byte_ms`` and ``first_audio_ms`` say when its first byte and its
-    first non-silent sample arrived, ``hold_ms`` how long playout kept it.
+    first non-silent sample arrived. ``hold_ms`` is how long playout kept it,
+    ``wait_ms`` how long it waited for the tick it was played in: at most 0,
+    because that tick began before the audio came.
     """
 
     heard_at: int
     first_byte_ms: float | None = None
     first_audio_ms: float | None = None
     hold_ms: float | None = None
+    wait_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentAudio:
+    """A message with caller audio ``[start, end)``, and when it had left, in samples.
+
+    It was due at its end; ``late_ms`` is what our queue and sending added.
+    """
+
+    start: int
+    end: int
+    late_ms: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +50,11 @@ class InterruptedReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockFacts:
-    """The instrument's own account: drift, lateness, padding, discards."""
+    """The instrument's own account: drift, lateness, padding, discards.
+
+    ``interrupted`` None: the protocol does not say which replies were cut.
+    ``drift_why`` says why drift is None, caller first.
+    """
 
     caller_drift_ppm: float | None = None
     assistant_drift_ppm: float | None = None
@@ -45,19 +64,20 @@ class ClockFacts:
     underrun_samples: int | None = None
     idle_samples: int | None = None
     discarded_samples: int | None = None
-    interrupted: tuple[InterruptedReply, ...] = ()
+    interrupted: tuple[InterruptedReply, ...] | None = ()
+    drift_why: tuple[str | None, str | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveFacts:
     """All of them. ``tick`` is the transport tick in samples.
 
-    What the caller says is delivered when the tick that holds it ends, so the
-    caller's last sample reaches the assistant at the end of its tick.
+    What the caller says is due when the message that holds it ends, and is
+    delivered as much later as our queue and sending took. Where nobody told,
+    messages are taken to be ticks, sent on time.
     """
 
     tick: int
     replies: tuple[ReplyArrival, ...] = ()
-    tick_waits_ms: tuple[float, ...] = ()
-    transports_ms: tuple[float, ...] = ()
+    sent: tuple[SentAudio, ...] = ()
     clock: ClockFacts | None = None

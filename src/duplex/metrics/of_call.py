@@ -14,14 +14,23 @@ from dataclasses import replace
 from duplex.intake.listen import MAIN_DETECTOR, Listening, listen
 from duplex.intake.roles import Roles
 from duplex.intake.two_sides import open_sides
-from duplex.metrics.heard import speech_of_call
-from duplex.metrics.live_facts import ClockFacts, LiveFacts
+from duplex.metrics.drift import drift_of
+from duplex.metrics.heard import at_rate, speech_of_call
+from duplex.metrics.live_facts import (
+    ClockFacts,
+    InterruptedReply,
+    LiveFacts,
+    ReplyArrival,
+    SentAudio,
+)
 from duplex.metrics.timing import TimingBlock, timing
 from duplex.metrics.timing_policy import TimingPolicy, samples
 from duplex.recording import Recording
 from duplex.recording.recorder import ASSISTANT_SOURCE, CALLER_SOURCE
 from duplex.values import Json, Side
 
+BELIEVED_MS = 5_000
+"""Audio that came further than this from the tick it was played in did not: a clock jumped."""
 _STEMS = Roles(order=(Side.CALLER, Side.ASSISTANT), source="stems")
 
 
@@ -61,18 +70,77 @@ def facts_of(recording: Recording, rate_hz: int) -> LiveFacts | None:
     """What the events say of the instrument; None where the call kept no such account."""
     if recording.transport_ms is None:
         return None
-    late, counts = recording.lateness, recording.counts
-    clock = None
-    if late is not None or counts is not None:
-        clock = ClockFacts(
-            late_ticks=None if late is None else _whole(late.get("ticks")),
-            late_p99_ms=None if late is None else _number(late.get("p99_ms")),
-            late_max_ms=None if late is None else _number(late.get("max_ms")),
-            underrun_samples=_both(counts, "underrun"),
-            idle_samples=_both(counts, "idle"),
-            discarded_samples=_both(counts, "discarded"),
+    return LiveFacts(
+        tick=max(1, samples(recording.transport_ms, rate_hz)),
+        replies=_replies(recording, rate_hz),
+        sent=_sent(recording, rate_hz),
+        clock=_clock(recording),
+    )
+
+
+def _replies(recording: Recording, rate_hz: int) -> tuple[ReplyArrival, ...]:
+    """The assistant's arrivals; one whose times cannot be true (a clock jumped) is left out."""
+    ms = 1000 / recording.rate_hz
+    believed = samples(BELIEVED_MS, recording.rate_hz)
+    found = []
+    for item in recording.arrivals:
+        hold = item.played_at - (item.sample - item.head) - item.taken_at
+        late = (item.head_at - item.taken_at, item.arrived_at - item.head_at)
+        if item.side is not Side.ASSISTANT or hold < 0 or max(map(abs, late)) > believed:
+            continue
+        found.append(
+            ReplyArrival(
+                heard_at=at_rate(item.played_at, recording, rate_hz),
+                first_byte_ms=item.head_at * ms if item.first_byte else None,
+                first_audio_ms=item.arrived_at * ms,
+                hold_ms=round(hold * ms, 3),
+                wait_ms=(item.taken_at - item.head_at) * ms,
+            )
         )
-    return LiveFacts(tick=max(1, samples(recording.transport_ms, rate_hz)), clock=clock)
+    return tuple(found)
+
+
+def _sent(recording: Recording, rate_hz: int) -> tuple[SentAudio, ...]:
+    """What had been sent to the assistant when; an empty message or an early one is no fact."""
+    return tuple(
+        SentAudio(
+            start=at_rate(item.span.start, recording, rate_hz),
+            end=at_rate(item.span.end, recording, rate_hz),
+            late_ms=(item.sent_at - item.span.end) * 1000 / recording.rate_hz,
+        )
+        for item in recording.sendings
+        if item.side is Side.ASSISTANT and item.span.length > 0 and item.sent_at >= item.span.end
+    )
+
+
+def _clock(recording: Recording) -> ClockFacts | None:
+    late, counts = recording.lateness, recording.counts
+    if late is None and counts is None:
+        return None
+    (caller_ppm, caller_why), (assistant_ppm, assistant_why) = (
+        drift_of(
+            [point for point in recording.paces if point.side is side],
+            recording.rate_hz,
+            recording.clock,
+        )
+        for side in Side
+    )
+    interrupted = tuple(
+        InterruptedReply(heard_ms=item.heard_ms, received_ms=item.received_ms)
+        for item in recording.interrupted
+    )
+    return ClockFacts(
+        caller_drift_ppm=caller_ppm,
+        assistant_drift_ppm=assistant_ppm,
+        drift_why=(caller_why, assistant_why),
+        late_ticks=None if late is None else _whole(late.get("ticks")),
+        late_p99_ms=None if late is None else _number(late.get("p99_ms")),
+        late_max_ms=None if late is None else _number(late.get("max_ms")),
+        underrun_samples=_both(counts, "underrun"),
+        idle_samples=_both(counts, "idle"),
+        discarded_samples=_both(counts, "discarded"),
+        interrupted=interrupted or None,
+    )
 
 
 def _both(counts: Mapping[str, Json] | None, name: str) -> int | None:

@@ -68,6 +68,7 @@ class _Turn(_Stored):
     first_byte_latency_ms: float | None = None
     first_audio_latency_ms: float | None = None
     relay_ms: float | None = None
+    assistant_own_ms: float | None = None
     hold_ms: float | None = None
 
 
@@ -162,6 +163,7 @@ def _spreads(blocks: Sequence[_Block], seed: str) -> dict[str, Distribution]:
         "first_byte_latency": lambda turn: _plain(turn.first_byte_latency_ms),
         "first_audio_latency": lambda turn: _plain(turn.first_audio_latency_ms),
         "relay": lambda turn: _plain(turn.relay_ms),
+        "assistant_own": lambda turn: _plain(turn.assistant_own_ms),
         "hold": lambda turn: _plain(turn.hold_ms),
     }
     spreads = {

@@ -1,24 +1,40 @@
 """What only the live call knows, per reply: first byte, first audio, how much is ours.
 
-Heard latency = our relay (hold, tick, transport) + the assistant's own; the
-assistant's own is the arrival of its first audible sample, counted from the
-moment the caller's last sample was delivered. Arrivals without a turn, and
-turns without an arrival, stay unknown.
+Heard latency = our relay (hold + tick wait + transport) + the assistant's own:
+what a listener without any delay would have waited since the caller's last
+sample was delivered, silence that the assistant itself sent first included. The
+tick wait is signed: audio is sent when its tick ends, and played in the tick in
+which it came. Arrivals without a turn, and turns without an arrival, stay unknown.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from duplex.metrics.live_facts import ClockFacts, InterruptedReply, LiveFacts, ReplyArrival
+from duplex.metrics.live_facts import (
+    ClockFacts,
+    InterruptedReply,
+    LiveFacts,
+    ReplyArrival,
+    SentAudio,
+)
 from duplex.metrics.responses import Reply
 from duplex.metrics.stats import Distribution, Measured, distribution
-from duplex.metrics.timing_policy import milliseconds
-from duplex.metrics.turns import Talk, Turn
+from duplex.metrics.timing_policy import samples
+from duplex.metrics.turns import Talk
 from duplex.values import Json, Side
+
+NEAR_MS = 1_000
+"""An arrival or a sending further than this from an edge says nothing about it."""
+_NOT_LIVE = "no live call was observed"
+_NONE_RECORDED = "the call recorded none"
+_NO_REPLY = "no reply with a latency was matched with an arrival"
+_NO_FIRST_BYTE = "the assistant's stream never stopped, so no reply has a first byte of its own"
+_NOT_TOLD = "the session did not say when its messages had left"
+_NEVER_CUT = "no reply was told to be cut; only a protocol with replies can tell"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,17 +44,21 @@ class ReplyTiming:
     first_byte_ms: float | None = None
     first_audio_ms: float | None = None
     relay_ms: float | None = None
+    own_ms: float | None = None
     hold_ms: float | None = None
+    tick_wait_ms: float | None = None
+    transport_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relay:
-    """Per assistant turn, and over the call."""
+    """Per assistant turn, and over the call; ``own`` is the assistant's share."""
 
     replies: tuple[ReplyTiming, ...]
     first_byte: Distribution
     first_audio: Distribution
     total: Distribution
+    own: Distribution
     hold: Distribution
     tick_wait: Distribution
     transport: Distribution
@@ -46,27 +66,32 @@ class Relay:
 
 def relay_of(talk: Talk, replies: Sequence[Reply], facts: LiveFacts | None) -> Relay:
     """Match arrivals with assistant turns and split what was heard."""
-    turns = talk.turns[Side.ASSISTANT]
-    arrivals = _matched(turns, facts.replies if facts is not None else ())
+    arrivals = _matched(talk, facts.replies if facts is not None else ())
     found = tuple(
-        _timing(talk, turn, reply, arrival, facts)
-        for turn, reply, arrival in zip(turns, replies, arrivals, strict=True)
+        _timing(talk, reply, arrival, facts)
+        for reply, arrival in zip(replies, arrivals, strict=True)
     )
-    missing = "no live call was observed" if facts is None else "the call recorded none"
+    missing = _NOT_LIVE if facts is None else _NO_REPLY if facts.replies else _NONE_RECORDED
 
-    def spread(name: str, values: Sequence[float | None]) -> Distribution:
+    def spread(name: str, values: Sequence[float | None], why: str = missing) -> Distribution:
         known = [Measured(value=value) for value in values if value is not None]
-        return distribution(known, seed=f"relay {name}", reason=missing)
+        return distribution(known, seed=f"relay {name}", reason=why)
 
-    holds = [a.hold_ms for a in facts.replies] if facts is not None else []
+    audio = [t.first_audio_ms for t in found]
+    heard_of = any(value is not None for value in audio)
     return Relay(
         replies=found,
-        first_byte=spread("first byte", [t.first_byte_ms for t in found]),
-        first_audio=spread("first audio", [t.first_audio_ms for t in found]),
+        first_byte=spread(
+            "first byte", [t.first_byte_ms for t in found], _NO_FIRST_BYTE if heard_of else missing
+        ),
+        first_audio=spread("first audio", audio),
         total=spread("total", [t.relay_ms for t in found]),
-        hold=spread("hold", holds),
-        tick_wait=spread("tick wait", facts.tick_waits_ms if facts is not None else ()),
-        transport=spread("transport", facts.transports_ms if facts is not None else ()),
+        own=spread("own", [t.own_ms for t in found]),
+        hold=spread("hold", [t.hold_ms for t in found]),
+        tick_wait=spread("tick wait", [t.tick_wait_ms for t in found]),
+        transport=spread(
+            "transport", [t.transport_ms for t in found], _NOT_TOLD if heard_of else missing
+        ),
     )
 
 
@@ -85,8 +110,21 @@ def clock_json(facts: ClockFacts) -> dict[str, Json]:
         "underrun_samples": facts.underrun_samples,
         "idle_samples": facts.idle_samples,
         "discarded_samples": facts.discarded_samples,
-        "interrupted_replies": [_interrupted(reply) for reply in facts.interrupted],
+        "interrupted_replies": (
+            None if facts.interrupted is None else [_interrupted(r) for r in facts.interrupted]
+        ),
     }
+
+
+def clock_unknown(facts: ClockFacts) -> dict[str, str]:
+    """Why which of its members are null, by JSON pointer, where that is known."""
+    caller, assistant = facts.drift_why
+    reasons = {
+        "/drift_ppm/caller": caller,
+        "/drift_ppm/assistant": assistant,
+        "/interrupted_replies": _NEVER_CUT,
+    }
+    return {pointer: why for pointer, why in reasons.items() if why is not None}
 
 
 def _interrupted(reply: InterruptedReply) -> Json:
@@ -98,14 +136,16 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _matched(turns: Sequence[Turn], arrivals: Sequence[ReplyArrival]) -> list[ReplyArrival | None]:
+def _matched(talk: Talk, arrivals: Sequence[ReplyArrival]) -> list[ReplyArrival | None]:
     """Per turn the arrival played closest to its start, since the turn before ended."""
     ordered = sorted(arrivals, key=lambda arrival: arrival.heard_at)
     places = [arrival.heard_at for arrival in ordered]
+    near = samples(NEAR_MS, talk.rate_hz)
     matched: list[ReplyArrival | None] = []
     before = 0
-    for turn in turns:
-        first, last = bisect_left(places, before), bisect_left(places, turn.end)
+    for turn in talk.turns[Side.ASSISTANT]:
+        first = bisect_left(places, max(before, turn.start - near))
+        last = bisect_right(places, min(turn.end - 1, turn.start + near))
         mine = ordered[first:last]
         matched.append(min(mine, key=lambda a: abs(a.heard_at - turn.start), default=None))
         before = turn.end
@@ -113,26 +153,43 @@ def _matched(turns: Sequence[Turn], arrivals: Sequence[ReplyArrival]) -> list[Re
 
 
 def _timing(
-    talk: Talk,
-    turn: Turn,
-    reply: Reply,
-    arrival: ReplyArrival | None,
-    facts: LiveFacts | None,
+    talk: Talk, reply: Reply, arrival: ReplyArrival | None, facts: LiveFacts | None
 ) -> ReplyTiming:
     if arrival is None or facts is None:
         return ReplyTiming()
     if reply.anchor is None or reply.latency is None:
         return ReplyTiming(hold_ms=arrival.hold_ms)
-    delivered = milliseconds(-(-reply.anchor // facts.tick) * facts.tick, talk.rate_hz)
-    heard = reply.latency * 1000 / talk.rate_hz
-    audio = _since(arrival.first_audio_ms, delivered)
+    ms = 1000 / talk.rate_hz
+    sent = _sent(facts.sent, reply.anchor, samples(NEAR_MS, talk.rate_hz))
+    grid = facts.tick if sent is None else sent.end - sent.start
+    due = -(-reply.anchor // grid) * grid
+    transport = None if sent is None else sent.late_ms
+    delivered = due * ms + (transport or 0.0)
+    waited = None if arrival.wait_ms is None else (due - reply.anchor) * ms + arrival.wait_ms
+    relay = None
+    if waited is not None and arrival.hold_ms is not None:
+        relay = arrival.hold_ms + waited + (transport or 0.0)
     return ReplyTiming(
         first_byte_ms=_since(arrival.first_byte_ms, delivered),
-        first_audio_ms=audio,
-        relay_ms=None if audio is None else round(heard - audio, 3),
+        first_audio_ms=_since(arrival.first_audio_ms, delivered),
+        relay_ms=_rounded(relay),
+        own_ms=None if relay is None else _rounded(reply.latency * ms - relay),
         hold_ms=arrival.hold_ms,
+        tick_wait_ms=_rounded(waited),
+        transport_ms=_rounded(transport),
     )
+
+
+def _sent(sent: Sequence[SentAudio], anchor: int, near: int) -> SentAudio | None:
+    """The message told of that ended closest to ``anchor``, if one is near."""
+    at = bisect_left(sent, anchor, key=lambda message: message.end)
+    close = min(sent[max(0, at - 1) : at + 1], key=lambda m: abs(m.end - anchor), default=None)
+    return close if close is not None and abs(close.end - anchor) <= near else None
 
 
 def _since(at_ms: float | None, delivered_ms: float) -> float | None:
     return None if at_ms is None else round(at_ms - delivered_ms, 3)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

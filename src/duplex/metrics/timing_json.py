@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from duplex.metrics.floor import floor_json, share_json
 from duplex.metrics.intervals import Runs, clip, intersect, longest, total
-from duplex.metrics.relay import clock_json
+from duplex.metrics.relay import clock_json, clock_unknown
 from duplex.metrics.responses import NO_LATENCY
 from duplex.metrics.speech import EdgeError
 from duplex.metrics.stats import Distribution, Rate
@@ -86,6 +86,7 @@ class _Writer:
             "first_audio_latency": self._spread("/first_audio_latency", relay.first_audio),
             "relay": {
                 "total_ms": self._spread("/relay/total_ms", relay.total),
+                "assistant_own_ms": self._spread("/relay/assistant_own_ms", relay.own),
                 "hold_ms": self._spread("/relay/hold_ms", relay.hold),
                 "tick_wait_ms": self._spread("/relay/tick_wait_ms", relay.tick_wait),
                 "transport_ms": self._spread("/relay/transport_ms", relay.transport),
@@ -146,8 +147,9 @@ class _Writer:
         if self._block.clock is None:
             return self.known("/clock", None, _NO_FACTS)
         document = clock_json(self._block.clock)
-        for pointer in _nulls(document, "/clock"):
-            self.unknown[pointer] = "the call did not record it"
+        why = clock_unknown(self._block.clock)
+        for pointer in _nulls(document):
+            self.unknown[f"/clock{pointer}"] = why.get(pointer, "the call did not record it")
         return document
 
     def turns(self) -> Json:
@@ -270,6 +272,7 @@ class _Writer:
                 first_byte_latency_ms=_round(live.first_byte_ms),
                 first_audio_latency_ms=_round(live.first_audio_ms),
                 relay_ms=_round(live.relay_ms),
+                assistant_own_ms=_round(live.own_ms),
                 hold_ms=_round(live.hold_ms),
             ),
         }
@@ -369,7 +372,7 @@ def _some(**values: Json) -> dict[str, Json]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _nulls(value: Json, pointer: str) -> Iterator[str]:
+def _nulls(value: Json, pointer: str = "") -> Iterator[str]:
     """Pointers of the nulls inside a document."""
     if value is None:
         yield pointer
