@@ -231,7 +231,7 @@ class Call:
 
     def _place_playout(self, event: PlayoutEvent) -> None:
         if event.kind is Playout.DISCARD:
-            self._places[event.side].discarded(event.start, event.samples)
+            self._places[event.side].discarded(event.samples)
         else:
             self._places[event.side].moved(event.start, event.samples)
 

@@ -74,11 +74,12 @@ class Placement:
         at = start - self._played.last
         self._played.add(at if samples >= 0 else at - samples, samples)
 
-    def discarded(self, start: int, samples: int) -> None:
-        """What was queued at position ``start`` was thrown away and is never played."""
-        at = start - self._played.last
+    def discarded(self, samples: int) -> None:
+        """Since the last tick that many queued samples were thrown away, never to be played."""
+        before = self._discards[-1][1] if self._discards else 0
+        at = max(self._consumed, before)
         self._discards.append((at, at + samples))
-        self.moved(start, -samples)
+        self._played.add(at + samples, -samples)
 
     def note(self, position: int, consumed: int) -> list[Happening]:
         """After a tick: the engine is at ``position``, ``consumed`` samples are gone.

@@ -33,7 +33,7 @@ class Deliveries:
         self._pause = PAUSE_MS * rate_hz // 1000
         self._every = EVERY_MS * rate_hz // 1000
         self._last: tuple[Parcel, int] | None = None
-        self._told_until = 0
+        self._run_from: int | None = None
 
     def sent(
         self, parcel: Parcel, position: int, received_at: float | None = None
@@ -41,13 +41,21 @@ class Deliveries:
         """Take a message whose sending was over at ``position`` of the clock (samples)."""
         if parcel.audible:
             self._last = (parcel, position)
-            overdue = parcel.end - self._told_until >= self._every
-        else:
-            overdue = self._last is not None and parcel.end - self._last[0].end >= self._pause
-        if not overdue or self._last is None:
+            self._run_from = parcel.start if self._run_from is None else self._run_from
+            if parcel.end - self._run_from < self._every:
+                return None
+            self._run_from = parcel.end
+        elif self._last is None or parcel.end - self._last[0].end < self._pause:
             return None
-        (told, at), self._last = self._last, None
-        self._told_until = told.end
+        else:
+            self._run_from = None
+        return self._told(received_at)
+
+    def _told(self, received_at: float | None) -> Happening:
+        assert self._last is not None
+        told, at = self._last
+        if self._run_from is None:
+            self._last = None
         return Happening(
             type="sent",
             fields={"start": told.start, "end": told.end, "sent_at": at},
