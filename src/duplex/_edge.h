@@ -63,10 +63,25 @@
 #define EDGE_KAPPA_OPEN EDGE_Q16(1.7)
 #define EDGE_KAPPA_OPEN_MORE EDGE_Q16(0.3)
 #define EDGE_KAPPA_EDGE EDGE_Q16(1.3)
-#define EDGE_KAPPA_EDGE_MORE EDGE_Q16(1.2)
+#define EDGE_KAPPA_SHY EDGE_Q16(0.7) /* more where the edge stands clear of the noise */
+#define EDGE_SHY_UNTIL 0             /* deficit, 0.01 dB, above which nothing stands clear */
+#define EDGE_SHY_OVER 600            /* and how far below it everything does */
+#define EDGE_KAPPA_RESTLESS EDGE_Q16(2.5)
 #define EDGE_END 12
-#define EDGE_END_MORE 8
+#define EDGE_END_MORE 8              /* more in restless noise */
+#define EDGE_END_SHY 4               /* less where the edge stands clear */
 #define EDGE_END_CLEAR (-1200)       /* deficit, 0.01 dB, below which noise cannot pass for an end */
+
+/* Visibility deficits, 0.01 dB. */
+#define EDGE_RESTLESS 1000
+#define EDGE_RESTLESS_FROM EDGE_Q16(0.4)
+#define EDGE_RESTLESS_OVER 10        /* Q16 a thousandth: up to 0.55 nepers */
+#define EDGE_SHARP_FROM 600
+#define EDGE_SHARP 800
+#define EDGE_SHARP_START 4           /* frames after a start, and before an end, that tell */
+#define EDGE_SHARP_END 8
+#define EDGE_UNRELIABLE 1200
+#define EDGE_CAPPED (-600)           /* and from here when the variance of the noise is beyond bounds */
 
 /* Start-up: what is known of the noise before anything was heard. */
 #define EDGE_BOOT 48                    /* frames heard before the first estimate: 120 ms */
@@ -145,6 +160,7 @@ typedef struct {
     int64_t level, channel_level;               /* energy of this segment, and of those before */
     int64_t start;                              /* samples; provisional while settle > 0 */
     int32_t start_deficit;
+    uint32_t start_flags;
     int64_t steady_from, absorbed_at;           /* frames; -1: never */
     int32_t tonal;                              /* nothing but a tone since the segment began */
 
@@ -238,16 +254,47 @@ static inline void edge_set_noise(edge_t *e, int b, int64_t noise)
     e->log_noise[b] = edge_ln(e->noise[b]);
 }
 
+/* The energy that defines an edge: 36 dB below the level of the segment, or below a quarter of the
+ * channel's usual level if that is more. */
+static inline int64_t edge_relative(int64_t level) { return ((level >> 12) * EDGE_LEVEL_FACTOR) >> 14; }
+
+/* Energy of a band that stands two deviations out of its noise: the least that can be seen. */
+static inline int64_t edge_visible(const edge_t *e, int b)
+{
+    int32_t sd = (1 << 28) / e->inv_sd[b];
+    int64_t gain = edge_exp((e->mean[b] >> 8) + 2 * sd) - 65536;
+    return (e->noise[b] >> 8) * (gain < 3277 ? 3277 : gain) >> 8;
+}
+
+/* Ratio of two energies in hundredths of a dB. */
+static inline int32_t edge_ratio(int64_t a, int64_t b)
+{
+    return (int32_t)((int64_t)(edge_ln(a) - edge_ln(b)) * 43429 / 6553600);
+}
+
+static inline int32_t edge_band_deficit(const edge_t *e, int b)
+{
+    return edge_ratio(edge_visible(e, b), edge_relative(e->level));
+}
+
+/* Follow the variances, and with them how much counts as no evidence. Edges that noise hides are
+ * looked for keenly, edges that stand clear of it with care. */
 static inline void edge_refresh_sd(edge_t *e)
 {
+    int32_t sd[EDGE_BANDS], d = INT32_MAX, shy;
     int b;
     for (b = 0; b < EDGE_BANDS; b++) {
-        int32_t sd = (int32_t)edge_sqrt((uint64_t)e->var[b]); /* Q24 to Q12 */
-        int64_t unrest = edge_clip((sd - EDGE_SD_STEADY) * EDGE_SD_SLOPE, 0, 65536);
-        e->inv_sd[b] = (1 << 24) / (sd < EDGE_SD_LEAST ? EDGE_SD_LEAST : sd);
+        sd[b] = (int32_t)edge_sqrt((uint64_t)e->var[b]); /* Q24 to Q12 */
+        e->inv_sd[b] = (1 << 24) / (sd[b] < EDGE_SD_LEAST ? EDGE_SD_LEAST : sd[b]);
+        if (e->open) d = edge_clip(edge_band_deficit(e, b), INT32_MIN, d);
+    }
+    shy = edge_clip((EDGE_SHY_UNTIL - edge_clip(d, -9999, 9999)) * 64 / EDGE_SHY_OVER, 0, 64);
+    for (b = 0; b < EDGE_BANDS; b++) {
+        int64_t unrest = edge_clip((sd[b] - EDGE_SD_STEADY) * EDGE_SD_SLOPE, 0, 65536);
+        int32_t edge = EDGE_KAPPA_EDGE + EDGE_KAPPA_SHY / 64 * shy;
         e->kappa_open[b] = EDGE_KAPPA_OPEN + (int32_t)((EDGE_KAPPA_OPEN_MORE * unrest) >> 16);
-        e->kappa_edge[b] = EDGE_KAPPA_EDGE + (int32_t)((EDGE_KAPPA_EDGE_MORE * unrest) >> 16);
-        e->end_need[b] = EDGE_Q16(EDGE_END) + (int32_t)(EDGE_END_MORE * unrest);
+        e->kappa_edge[b] = edge + (int32_t)(((EDGE_KAPPA_RESTLESS - edge) * unrest) >> 16);
+        e->end_need[b] = EDGE_Q16(EDGE_END) - EDGE_Q16(EDGE_END_SHY) / 64 * shy + (int32_t)(EDGE_END_MORE * unrest);
     }
 }
 
@@ -280,10 +327,6 @@ static inline edge_look edge_examine(const edge_t *e, int64_t t)
     return k;
 }
 
-/* The energy that defines an edge: 36 dB below the level of the segment, or below a quarter of the
- * channel's usual level if that is more. */
-static inline int64_t edge_relative(int64_t level) { return ((level >> 12) * EDGE_LEVEL_FACTOR) >> 14; }
-
 static inline int64_t edge_threshold(const edge_t *e)
 {
     int64_t usual = e->channel_level / 4;
@@ -301,22 +344,42 @@ static inline int32_t edge_judge(const edge_t *e, const edge_look *k, int64_t ot
     return k->edges < q ? k->edges : q;
 }
 
-/* The same of one band: energy that stands two deviations out of its noise, over the edge's energy. */
-static inline int32_t edge_band_deficit(const edge_t *e, int b)
+/* How far the sound beside an edge, frames [from, from + n), stands out of what can be seen. */
+static inline int32_t edge_margin(const edge_t *e, int64_t from, int n)
 {
-    int32_t sd = (1 << 28) / e->inv_sd[b];
-    int64_t gain = edge_exp((e->mean[b] >> 8) + 2 * sd) - 65536;
-    int64_t seen = (e->noise[b] >> 8) * (gain < 3277 ? 3277 : gain) >> 8;
-    return (int32_t)((int64_t)(edge_ln(seen) - edge_ln(edge_relative(e->level))) * 43429 / 6553600);
+    int32_t best = INT32_MIN;
+    int b, j;
+    for (b = 0; b < EDGE_BANDS; b++) {
+        int64_t s = 0;
+        int32_t m;
+        for (j = 0; j < n; j++) s += e->energy[(from + j) & EDGE_MASK][b];
+        s = s / n - e->noise[b];
+        m = edge_ratio(s > 0 ? s : 0, edge_visible(e, b));
+        if (m > best) best = m;
+    }
+    return best;
 }
 
-/* How far the weakest tail that could be seen lies above the level that defines an edge. */
-static inline int32_t edge_deficit(const edge_t *e)
+/* The visibility deficit: how far the weakest tail that could be seen lies above the level that
+ * defines an edge. More when the noise is restless, for its bursts hide edges that its mean would
+ * show; less when the sound beside the edge stands well out, for it then stopped at once. */
+static inline int32_t edge_deficit(const edge_t *e, int32_t margin)
 {
-    int32_t d = edge_band_deficit(e, 0);
+    int32_t d = edge_band_deficit(e, 0), sd = 0, restless;
     int b;
-    for (b = 1; b < EDGE_BANDS; b++) { int32_t x = edge_band_deficit(e, b); if (x < d) d = x; }
-    return d;
+    for (b = 0; b < EDGE_BANDS; b++) {
+        d = edge_clip(edge_band_deficit(e, b), INT32_MIN, d);
+        sd = edge_clip((1 << 28) / e->inv_sd[b], sd, INT32_MAX);
+    }
+    restless = edge_clip((sd - EDGE_RESTLESS_FROM) / EDGE_RESTLESS_OVER, 0, 1000);
+    return d + EDGE_RESTLESS * restless / 1000 - edge_clip((margin - EDGE_SHARP_FROM) * 3 / 5, 0, EDGE_SHARP);
+}
+
+/* No number of ms is worth printing: the edge lies too deep in noise, or the noise is itself speech. */
+static inline int edge_unreliable(const edge_t *e, int32_t deficit)
+{
+    return deficit > EDGE_UNRELIABLE
+        || (deficit > EDGE_CAPPED && (e->var[0] >= EDGE_VAR_MAX || e->var[1] >= EDGE_VAR_MAX || e->var[2] >= EDGE_VAR_MAX));
 }
 
 /* ---- tone, voice or noise ---- */
@@ -362,7 +425,7 @@ static inline int edge_is_tone(const edge_t *e, int32_t back, int32_t n)
 static inline int edge_is_voice(const edge_t *e)
 {
     int64_t here = 0, there, cross;
-    int lag, i;
+    int lag, i, shift;
     for (i = 0; i < 256; i++) { int64_t d = edge_slope(e, i + 1); here += d * d; }
     if (here == 0) return 0;
     for (lag = 10; lag <= 64; lag++) {
@@ -371,8 +434,10 @@ static inline int edge_is_voice(const edge_t *e)
             int64_t d = edge_slope(e, i + 1), p = edge_slope(e, i + 1 + lag);
             cross += d * p; there += p * p;
         }
-        /* correlation of 0.7 at least; the sums stay below 2^42, so scale before squaring */
-        if (cross > 0 && (cross >> 12) * (cross >> 12) * 2 >= (here >> 12) * (there >> 12) && there) return 1;
+        /* correlation of 0.7 at least; the sums reach 2^42, so the squares must be kept in range */
+        shift = edge_top_bit((uint64_t)(here | there));
+        shift = shift > 30 ? shift - 30 : 0;
+        if (cross > 0 && 2 * (cross >> shift) * (cross >> shift) >= (here >> shift) * (there >> shift)) return 1;
     }
     return 0;
 }
@@ -407,22 +472,23 @@ static inline void edge_place_start(edge_t *e, int64_t t)
     int64_t from = e->on - EDGE_LEAD;
     int32_t s = 0, log_threshold = edge_ln(threshold);
     if (from < e->free_from) from = e->free_from;
-    for (u = from; u <= t && s < EDGE_OPEN; u++) {
+    for (u = from; u <= t && (s < EDGE_OPEN || u <= e->on); u++) {
         edge_look k = edge_examine(e, u);
         int hit;
         int32_t l = edge_judge(e, &k, before < 0 ? k.total : before, threshold, log_threshold, &hit);
         before = k.total;
-        if (hit) { if (u - last_hit > EDGE_CHAIN) chain = u; last_hit = u; }
+        if (hit && u >= e->on) { if (u - last_hit > EDGE_CHAIN) chain = u; last_hit = u; }
         if (s <= 0) at = u;
-        s += l;
-        if (s < 0) s = 0;
+        s = edge_clip(s + l, 0, EDGE_OPEN);
     }
     if (chain >= 0 && chain < at && last_hit >= at - 2) at = chain;
     at = edge_trim_start(e, at);
     e->start = at * e->frame;
     /* after digital silence the sample itself is known */
     if (edge_noise_total(e) < EDGE_Q20(1) && e->first[at & EDGE_MASK] > 0) e->start += e->first[at & EDGE_MASK];
-    e->start_deficit = edge_deficit(e);
+    e->start_deficit = edge_deficit(e, edge_margin(e, at, EDGE_SHARP_START));
+    e->start_flags = (e->start_deficit > 0 ? EDGE_START_MASKED : 0u)
+                   | (edge_unreliable(e, e->start_deficit) ? EDGE_START_UNRELIABLE : 0u);
     e->settle = 0;
 }
 
@@ -470,14 +536,15 @@ static inline int64_t edge_place_end(const edge_t *e)
 static inline void edge_publish(edge_t *e, int64_t end, uint32_t flags)
 {
     edge_segment *s = &e->queue[(e->queue_at + e->queue_n) % EDGE_QUEUE];
+    int64_t last = (end - 1) / e->frame;
     if (end > e->samples) end = e->samples;
     if (end <= e->start) return;
     s->start = e->start;
     s->end = end;
     s->start_deficit = e->start_deficit;
-    s->end_deficit = edge_deficit(e);
-    s->flags = flags | (s->start_deficit > 0 ? EDGE_START_MASKED : 0u) | (s->end_deficit > 0 ? EDGE_END_MASKED : 0u)
-             | (s->start_deficit > 1200 ? EDGE_START_UNRELIABLE : 0u) | (s->end_deficit > 1200 ? EDGE_END_UNRELIABLE : 0u);
+    s->end_deficit = edge_deficit(e, edge_margin(e, last - EDGE_SHARP_END + 1, EDGE_SHARP_END));
+    s->flags = flags | e->start_flags | (s->end_deficit > 0 ? EDGE_END_MASKED : 0u)
+             | (edge_unreliable(e, s->end_deficit) ? EDGE_END_UNRELIABLE : 0u);
     e->queue_n++;
 }
 
@@ -762,6 +829,7 @@ static inline void edge_end_in_tone(edge_t *e, int64_t t)
 static inline void edge_hush_tone(edge_t *e, int64_t t, const edge_look *k)
 {
     int held = e->tone_run >= EDGE_TONE_LOOKS;
+    if (held) e->free_from = t;
     if (!e->open && e->score <= 0) { e->tone_run = 0; return; }
     if (t - e->tone_at < EDGE_TONE_FRAMES) return;
     e->tone_at = t;
