@@ -22,15 +22,18 @@ _ASIDE = re.compile(r"\[[^][<>()]*\]|<[^][<>()]*>|\((?![0-9]{1,5}\))[^][<>()]*\)
 _QUOTES = str.maketrans("‘’ʼ`´", "'''''")
 _REWRITTEN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))"), ""),
-    (re.compile(r"\b([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})\b"), lambda m: _day(m, m[2], m[3], m[1])),
     (
-        re.compile(r"\b([0-9]{1,2})/([0-9]{1,2})/([0-9]{4})\b"),
+        re.compile(r"\b((?:19|20)[0-9]{2})-([0-9]{1,2})-([0-9]{1,2})\b"),
+        lambda m: _day(m, m[2], m[3], m[1]),
+    ),
+    (
+        re.compile(r"\b([0-9]{1,2})/([0-9]{1,2})/((?:19|20)[0-9]{2})\b"),
         lambda m: _day(m, m[1], m[2], m[3]),
     ),
     (re.compile(r"\bo ?' ?clock\b"), OCLOCK),
     (re.compile(r"\b([ap])\. ?m\b\.?"), r" \1m "),
     (re.compile(r"(?<![0-9:.])([0-9]{1,2}):([0-5][0-9])(?![0-9:])"), lambda m: _clock(m)),
-    (re.compile(r"(?<![0-9:.])([0-9]{1,2})\.([0-5][0-9])(?= ?[ap]m\b)"), lambda m: _clock(m)),
+    (re.compile(r"(?<![0-9:.])([0-9]{1,2})\.([0-5][0-9])(?= *[ap]m\b)"), lambda m: _clock(m)),
     (re.compile(r"\bo\. ?k\b\.?|\bo k\b|\b(?:okay|okey)\b"), "ok"),
     (re.compile(r"\bper cent\b|(?<=[0-9]) ?%"), " percent "),
     (

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 
 from duplex.metrics.numerals import Item, read_numbers
 
@@ -36,7 +37,7 @@ _PARTS = {("half", "past"): "30", ("quarter", "past"): "15", ("quarter", "after"
 def in_figures(words: Sequence[str]) -> list[str]:
     """Write every number, date and time in ``words`` in its one form."""
     items = _clocks(_dates(_parts_of_hours(read_numbers(words))))
-    return [item.text for item in _joined(_money(items))]
+    return _joined(_money(items))
 
 
 def _parts_of_hours(items: Sequence[Item]) -> list[Item]:
@@ -96,7 +97,9 @@ def _day_behind(items: Sequence[Item], at: int) -> tuple[str | None, int]:
     first = at
     if at < len(items) and items[at].text == "the":
         at += 1
-    if at >= len(items) or _year(items, first)[0] is not None:
+    if at >= len(items):
+        return None, first
+    if _year(items, first)[0] is not None and _year(items, first + 1)[0] is None:
         return None, first
     if ordinal := _ORDINAL.fullmatch(items[at].text):
         day = ordinal[1]
@@ -134,7 +137,7 @@ def _year(items: Sequence[Item], at: int) -> tuple[str | None, int]:
     for index in range(at, min(at + 3, len(items))):
         if not items[index].whole:
             break
-        digits += items[index].text
+        digits += items[index].text[:5]
         if _YEAR.fullmatch(digits) and not _half_day(items, index + 1):
             return digits, index + 1
     return None, at
@@ -200,12 +203,10 @@ def _money(items: Sequence[Item]) -> list[Item]:
     return made
 
 
-def _joined(items: Sequence[Item]) -> list[Item]:
+def _joined(items: Sequence[Item]) -> list[str]:
     """Join neighbouring figures of digits alone."""
-    made: list[Item] = []
-    for item in items:
-        if made and made[-1].whole and item.whole:
-            made[-1] = Item(made[-1].text + item.text, loose=True)
-        else:
-            made.append(item)
+    made: list[str] = []
+    for whole, run in groupby(items, key=lambda item: item.whole):
+        texts = [item.text for item in run]
+        made += ["".join(texts)] if whole else texts
     return made

@@ -19,6 +19,8 @@ _SMALL = {word: value for word, value in ONES.items() if word not in _ZEROS}
 _DIGITS = {word: str(value) for word, value in _SMALL.items() if value < 10}
 _LARGE = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _MULTIPLIERS = ("hundred", *_LARGE)
+_PLACES = ORDINALS | {word.removesuffix("y") + "ieth": value for word, value in TENS.items()}
+_LARGE_PLACES = {f"{word}th": 100 if word == "hundred" else _LARGE[word] for word in _MULTIPLIERS}
 _TIMES = {"double": 2, "triple": 3}
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _MAX_DIGITS = 400
@@ -60,13 +62,15 @@ class _Reader:
         word = self._peek()
         if word in _ZEROS and self._is_zero(word):
             self._at += 1
-            return Item("0", loose=True)
+            return self._decimals("0")
         if word in _TIMES and (digit := self._digit(1)) is not None:
             self._at += 2
             return Item(digit * _TIMES[word], loose=True)
-        if word in ORDINALS and not (word == "second" and self._after_one()):
+        if word in _PLACES and not (word == "second" and self._after_one()):
             self._at += 1
-            return Item(with_suffix(ORDINALS[word]))
+            return Item(with_suffix(_PLACES[word]))
+        if word in _LARGE_PLACES:
+            return self._cardinal(1)
         if word == "a" and self._peek(1) in _MULTIPLIERS:
             self._at += 1
             return self._cardinal(1)
@@ -98,13 +102,9 @@ class _Reader:
         """``oh`` is a zero among digits, and an interjection elsewhere."""
         if word == "zero":
             return True
-        before = 0
-        for item in reversed(self._done):
-            if not item.whole:
-                break
-            before += len(item.text)
-        if before:
-            return before >= 3 or self._is_number(1)
+        last = [item.whole for item in self._done[-3:]]
+        if last and last[-1]:
+            return last == [True] * 3 or self._is_number(1)
         return self._digit(1) is not None and self._digit(2) is not None
 
     def _is_number(self, ahead: int) -> bool:
@@ -121,7 +121,7 @@ class _Reader:
         word = self._take()
         if word in _SMALL:
             return _SMALL[word], False
-        ones, place = _SMALL.get(self._peek(), 0), ORDINALS.get(self._peek(), 0)
+        ones, place = _SMALL.get(self._peek(), 0), _PLACES.get(self._peek(), 0)
         if not (1 <= ones <= 9 or 1 <= place <= 9):
             return TENS[word], False
         self._take()
@@ -144,6 +144,9 @@ class _Reader:
                 break
         if ordinal:
             return Item(with_suffix(total + group))
+        if group and (place := _LARGE_PLACES.get(self._peek())) is not None:
+            self._take()
+            return Item(with_suffix(total + group * place))
         return self._decimals(str(total + group))
 
     def _rest(self) -> tuple[int, bool]:
@@ -153,9 +156,9 @@ class _Reader:
         if word in _SMALL or word in TENS:
             self._at += ahead
             return self._small()
-        if ahead and word in ORDINALS and word != "second":
+        if ahead and word in _PLACES and word != "second":
             self._at += 2
-            return ORDINALS[word], True
+            return _PLACES[word], True
         return 0, False
 
     def _written(self, figure: str) -> Item:
