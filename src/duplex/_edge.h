@@ -90,6 +90,7 @@
 #define EDGE_BOOT_BLOCK 10              /* frames a block of the first estimate spans */
 #define EDGE_BOOT_CEILING EDGE_Q20(10737) /* -50 dBFS: louder is not believed unless it is steady */
 #define EDGE_DOUBT_FRAMES 480           /* how long a disbelieved start may hold a segment open */
+#define EDGE_DOUBT_RATIO 32             /* most : least of a band that may still be noise: 15 dB */
 
 /* Stationary sound: minimum and maximum of a 40 ms power over sub-windows of 400 ms. */
 #define EDGE_SUB_FRAMES 160
@@ -702,12 +703,30 @@ static inline void edge_absorb(edge_t *e, int b, int64_t t, int64_t least, int s
     e->absorbed_at = t;
 }
 
-/* The least power of a long while is above the noise: it is the noise. A start that was doubted is
- * thereby decided. */
+/* Most power of a band in 3.2 s; sub-windows not yet heard, or with digital silence, do not count. */
+static inline int64_t edge_heard_most(const edge_t *e, int b)
+{
+    int64_t most = e->most[b];
+    int j;
+    for (j = 0; j < EDGE_SUBS; j++) if (e->sub_most[j][b] < EDGE_HUGE) most = edge_max(most, e->sub_most[j][b]);
+    return most;
+}
+
+/* Was everything since a doubted start within 15 dB in every band: noise, if restless? */
+static inline int edge_doubt_is_noise(const edge_t *e)
+{
+    int b;
+    for (b = 0; b < EDGE_BANDS; b++)
+        if (edge_heard_most(e, b) > EDGE_DOUBT_RATIO * edge_min(e->least[b], e->past_least[b])) return 0;
+    return 1;
+}
+
+/* The least power of a long while is above the noise: it is the noise. A doubted start that it could
+ * explain is thereby decided. */
 static inline void edge_lift(edge_t *e, int b, int64_t t, int64_t least)
 {
     edge_set_noise(e, b, least);
-    if (!e->open || !e->doubt) return;
+    if (!e->open || !e->doubt || e->on >= EDGE_BOOT || !edge_doubt_is_noise(e)) return;
     if (e->absorbed_at < 0) e->steady_from = 0;
     e->absorbed_at = t;
 }
