@@ -89,6 +89,7 @@
 #define EDGE_BOOT_SKIP 8                /* frames in which the filters settle */
 #define EDGE_BOOT_BLOCK 10              /* frames a block of the first estimate spans */
 #define EDGE_BOOT_CEILING EDGE_Q20(10737) /* -50 dBFS: louder is not believed unless it is steady */
+#define EDGE_BEGUN 3                    /* frames into a loud stream that are its beginning */
 #define EDGE_DOUBT_FRAMES 480           /* how long a disbelieved start may hold a segment open */
 #define EDGE_DOUBT_RATIO 32             /* most : least of a band that may still be noise: 15 dB */
 
@@ -487,6 +488,7 @@ static inline void edge_place_start(edge_t *e, int64_t t)
     e->start = at * e->frame;
     /* after digital silence the sample itself is known */
     if (edge_noise_total(e) < EDGE_Q20(1) && e->first[at & EDGE_MASK] > 0) e->start += e->first[at & EDGE_MASK];
+    if (e->doubt && at <= EDGE_BEGUN && !edge_silent(e, 0)) e->start = 0; /* it was under way before us */
     e->start_deficit = edge_deficit(e, edge_margin(e, at, EDGE_SHARP_START));
     e->start_flags = (e->start_deficit > 0 ? EDGE_START_MASKED : 0u)
                    | (edge_unreliable(e, e->start_deficit) ? EDGE_START_UNRELIABLE : 0u);
