@@ -1,16 +1,17 @@
 """One side's words against what was heard of them: errors, utterances, key values.
 
 Takes what was said by utterance and what was heard in pieces, both with their
-place on one timeline. Pieces are put to utterances by time for reading only:
-errors come from one alignment of all words, so a bad time stamp costs nothing.
-Pure; ``words.py`` drives it.
+place on one timeline, and compares what overlaps. Time stamps of a session may
+be wrong: they never make errors that the order of the words does not. Pure;
+``words.py`` drives it.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from duplex.metrics.key_values import KeyValue, Saying, sayings
 from duplex.metrics.stats import Rate
@@ -20,9 +21,12 @@ from duplex.metrics.word_errors import (
     character_errors,
     word_errors,
 )
+from duplex.participants.live_words import GAP_MS
 
-_NEAR = 2
-"""Utterances to either side of a piece that it may belong to."""
+_MARKS = (".", ",", "!", "?", ";", ":")
+NEAR_MS = 1_000
+"""Words this far from an utterance at most may be words of it."""
+_BESIDE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,55 +89,155 @@ def heard_words(
     keys: Sequence[KeyValue],
     normalise: Callable[[str], str],
 ) -> HeardWords:
-    """Compare, ``said`` being one piece an utterance; words heard of nothing are added words."""
-    said = sorted(said, key=lambda piece: (piece.start_ms, piece.end_ms))
-    groups = _by_utterance(said, heard)
-    said_words = [tuple(normalise(piece.text).split()) for piece in said]
-    heard_text = [joined(group) for group in groups]
-    every = [word for text in heard_text for word in normalise(text).split()]
-    flat = " ".join(word for words in said_words for word in words)
-    raw = " ".join(piece.text for piece in said), " ".join(heard_text)
-    utterances = tuple(
-        HeardUtterance(
-            said=piece, heard=text, said_words=words, heard_words=part.heard, errors=part.errors
-        )
-        for piece, text, words, part in zip(
-            said, heard_text, said_words, by_utterance(said_words, every), strict=False
-        )
-    )
-    return HeardWords(
-        words=word_errors(flat, " ".join(every)),
-        characters=character_errors(flat, " ".join(every)),
-        raw_words=word_errors(*raw),
-        raw_characters=character_errors(*raw),
-        utterances=utterances,
-        sayings=tuple(_heard_sayings(utterances, keys)),
-    )
+    """Compare, ``said`` being one piece an utterance; words heard of nothing are added words.
+
+    What overlaps in time is compared with each other. Where that has more errors
+    than time alone can explain, the stamps are wrong and order decides instead.
+    """
+    in_time = _compared(_by_time(said, heard), normalise)
+    if in_time.words.count > 2:
+        in_order = _compared([_Passage.of(said, heard)], normalise)
+        # Parting words can at most make a lost and an added word of a substituted one.
+        if in_time.words.count > 2 * in_order.words.count + 2:
+            in_time = in_order
+    return replace(in_time, sayings=tuple(_heard_sayings(in_time.utterances, keys)))
 
 
 def joined(pieces: Sequence[Piece]) -> str:
-    """Join pieces verbatim; a space only where a sentence ended without one."""
-    text = ""
+    """Join pieces verbatim; a space only after a pause, or where a sentence ended without one."""
+    texts: list[str] = []
+    end_ms, mark = math.inf, False
     for piece in pieces:
-        apart = bool(text) and text[-1] in ".,!?;:" and piece.text[:1].isalnum()
-        text += f" {piece.text}" if apart else piece.text
-    return " ".join(text.split())
+        paused = piece.start_ms - end_ms >= GAP_MS
+        if paused or (mark and piece.text[:1].isalnum()):
+            texts.append(" ")
+        texts.append(piece.text)
+        end_ms, mark = piece.end_ms, piece.text.endswith(_MARKS)
+    return " ".join("".join(texts).split())
 
 
-def _by_utterance(said: Sequence[Piece], heard: Sequence[Piece]) -> list[list[Piece]]:
-    """Put every piece to the utterance it overlaps most, else the nearest; at least one group."""
-    groups: list[list[Piece]] = [[] for _ in said] or [[]]
+@dataclass(slots=True)
+class _Passage:
+    """Utterances and what was heard of them; either may be empty."""
+
+    said: list[Piece] = field(default_factory=list)
+    heard: list[Piece] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, said: Iterable[Piece], heard: Iterable[Piece]) -> _Passage:
+        return cls(sorted(said, key=_place), sorted(heard, key=_place))
+
+    @property
+    def start_ms(self) -> float:
+        return min(piece.start_ms for piece in (*self.said, *self.heard))
+
+    @property
+    def end_ms(self) -> float:
+        return max(piece.end_ms for piece in (*self.said, *self.heard))
+
+
+def _by_time(said: Sequence[Piece], heard: Sequence[Piece]) -> list[_Passage]:
+    """Part what was said and heard into passages that do not overlap in time.
+
+    What was heard within a second of an utterance belongs to it, too.
+    """
+    passages: list[_Passage] = []
+    end_ms = -math.inf
+    everything = [(piece, True) for piece in said] + [(piece, False) for piece in heard]
+    for piece, is_said in sorted(everything, key=lambda item: _place(item[0])):
+        if piece.start_ms >= end_ms:
+            passages.append(_Passage())
+        (passages[-1].said if is_said else passages[-1].heard).append(piece)
+        end_ms = max(end_ms, piece.end_ms)
+    return _gathered(passages)
+
+
+def _gathered(passages: Sequence[_Passage]) -> list[_Passage]:
+    """Give what was heard of nothing to the nearer utterance beside it, if that is near."""
+    made: list[_Passage] = []
+    spare: list[Piece] = []
+    for passage in passages:
+        if not passage.said:
+            spare += passage.heard
+            continue
+        before = made[-1] if made else None
+        made.append(passage)
+        for piece in spare:
+            _give(piece, before, passage, made)
+        spare = []
+    for piece in spare:
+        _give(piece, made[-1] if made else None, None, made)
+    for passage in made:
+        passage.heard.sort(key=_place)
+    return sorted(made, key=lambda passage: passage.start_ms)
+
+
+def _give(
+    piece: Piece, before: _Passage | None, after: _Passage | None, made: list[_Passage]
+) -> None:
+    gaps = (
+        math.inf if before is None else piece.start_ms - before.end_ms,
+        math.inf if after is None else after.start_ms - piece.end_ms,
+    )
+    nearer = before if gaps[0] <= gaps[1] else after
+    if nearer is not None and min(gaps) <= NEAR_MS:
+        nearer.heard.append(piece)
+    else:
+        made.append(_Passage(heard=[piece]))
+
+
+def _compared(passages: Sequence[_Passage], normalise: Callable[[str], str]) -> HeardWords:
+    """Compare passage by passage and add up; without key values."""
+    words = characters = raw_words = raw_characters = Errors()
+    utterances: list[HeardUtterance] = []
+    for passage in passages:
+        said_words = [tuple(normalise(piece.text).split()) for piece in passage.said]
+        said = " ".join(word for own in said_words for word in own)
+        heard_words = normalise(joined(passage.heard)).split()
+        raw = " ".join(piece.text for piece in passage.said), joined(passage.heard)
+        words += word_errors(said, " ".join(heard_words))
+        characters += character_errors(said, " ".join(heard_words))
+        raw_words += word_errors(*raw)
+        raw_characters += character_errors(*raw)
+        parts = by_utterance(said_words, heard_words)
+        texts = _shared_out(passage)
+        utterances += [
+            HeardUtterance(
+                said=piece, heard=text, said_words=own, heard_words=part.heard, errors=part.errors
+            )
+            for piece, text, own, part in zip(passage.said, texts, said_words, parts, strict=True)
+        ]
+    return HeardWords(
+        words=words,
+        characters=characters,
+        raw_words=raw_words,
+        raw_characters=raw_characters,
+        utterances=tuple(utterances),
+        sayings=(),
+    )
+
+
+def _shared_out(passage: _Passage) -> list[str]:
+    """What was heard, verbatim, by the utterance that each piece overlaps most."""
+    said = passage.said
+    groups: list[list[Piece]] = [[] for _ in said]
     starts = [piece.start_ms for piece in said]
-    for piece in sorted(heard, key=lambda piece: piece.start_ms):
+    for piece in passage.heard:
         at = bisect_left(starts, piece.start_ms)
-        near = range(max(0, at - _NEAR), min(len(said), at + _NEAR))
-        groups[max(near, key=lambda i: _closeness(said[i], piece), default=0)].append(piece)
-    return groups
+        near = range(max(0, at - _BESIDE), min(len(said), at + _BESIDE))
+        best = max(near, key=lambda index: _common(said[index], piece), default=None)
+        if best is not None:
+            groups[best].append(piece)
+    return [joined(group) for group in groups]
 
 
-def _closeness(one: Piece, other: Piece) -> float:
+def _common(one: Piece, other: Piece) -> float:
     """Common time in milliseconds; minus the gap where there is none."""
     return min(one.end_ms, other.end_ms) - max(one.start_ms, other.start_ms)
+
+
+def _place(piece: Piece) -> tuple[float, float]:
+    return piece.start_ms, piece.end_ms
 
 
 def _heard_sayings(

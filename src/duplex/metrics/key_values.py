@@ -164,9 +164,13 @@ def _time_forms(at: dt.time) -> tuple[Form, ...]:
         forms.append(_form("noon" if at.hour else "midnight"))
     if at.hour > 12 or at.hour == 0:
         forms.append(_form(f"{at.hour}{at.minute:02d}"))
-    other = frozenset({"am", "pm"}) | _PEOPLE
     forms += [
-        Form(words=(*lead, clock), complete=False, not_before=other)
+        Form(
+            words=(*lead, clock),
+            complete=False,
+            not_before=_HALVES | _PEOPLE,
+            not_after=frozenset(MONTHS),
+        )
         for lead in ((), *((lead,) for lead in _TIME_LEADS))
     ]
     return tuple(forms)

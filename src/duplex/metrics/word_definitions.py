@@ -13,8 +13,8 @@ WORDS_VERSION = "1.0"
 WORD_DEFINITIONS: dict[str, Definition] = {
     "wer": Definition(
         unit="rate",
-        sentence="Fewest substituted, missing and added words that turn what one side said into "
-        "what the other side heard, divided by the words said; both normalised.",
+        sentence="Fewest substituted, missing and added words between what one side said and what "
+        "the other side heard at the same time, divided by the words said; both normalised.",
         source="NIST sclite, pooled as LiveKit does",
     ),
     "cer": Definition(

@@ -74,8 +74,11 @@ class _Writer:
     def ears(self, at: str, ears: Ears) -> Json:
         found = ears.found
         if found is None:
-            self.unknown[f"{at}/wer" if ears.text else at] = ears.why
-            return _about(ears, wer=None) if ears.text else None
+            if not ears.text:
+                self.unknown[at] = ears.why
+                return None
+            self.unknown |= {f"{at}/wer": ears.why, f"{at}/said_from": ears.why}
+            return _about(ears, wer=None)
         return {
             **_about(ears, wer=self._errors(f"{at}/wer", found.words)),
             "cer": self._errors(f"{at}/cer", found.characters),
