@@ -86,8 +86,13 @@ MUTANTS = (
     ),
     Mutant(
         law="hold_in_silence",
-        line="if p.state != PLAYING or p.low_before < 0 or self._voiced_before(p):",
-        becomes="if p.state != PLAYING or p.low_before < 0:",
+        line="if excess < least or self._voiced_before(p):",
+        becomes="if excess < least:",
+    ),
+    Mutant(
+        law="hold_follows_arrival",
+        line="if self._voiced_before(p):",
+        becomes="if False:",
     ),
     Mutant(
         law="replay",
@@ -126,7 +131,7 @@ def mutated(source: str) -> str:
 def load() -> ModuleType:
     """Build the mutants if they are not there yet, and import them."""
     source = mutated((SOURCES / "_core.pyx").read_text())
-    kernels = [(SOURCES / name).read_text() for name in ("_kernels.h", "_fir.h")]
+    kernels = [(SOURCES / name).read_text() for name in ("_kernels.h", "_fir.h", "_hold.pxd")]
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     key = hashlib.sha256("\0".join([source, *kernels, suffix]).encode()).hexdigest()[:16]
     target = FOLDER / key / f"{NAME}{suffix}"
@@ -162,7 +167,11 @@ def build(folder: Path) -> None:
     )
     setuptools.setup(
         name=NAME,
-        ext_modules=cython.cythonize([extension], compiler_directives=project["DIRECTIVES"]),
+        ext_modules=cython.cythonize(
+            [extension],
+            include_path=[str(SOURCES.parent)],
+            compiler_directives=project["DIRECTIVES"],
+        ),
         script_args=["build_ext", "--build-lib", str(folder), "--build-temp", str(folder)],
     )
 

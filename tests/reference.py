@@ -43,10 +43,93 @@ def filter_table(rate_hz: int) -> list[int]:
     return taps
 
 
+class Hold:
+    """How long arrivals wait: fixed, or learnt from how late they come."""
+
+    def __init__(self, length: int, adaptive: bool, least: int, most: int, rate_hz: int) -> None:
+        self.length = self.first = length
+        self.adaptive, self.least, self.most = adaptive, least, most
+        self.rate_hz, self.block = rate_hz, rate_hz // 50
+        self.offsets: list[int] = []  # of arrivals, since the sender's grid was lost
+        self.pending: list[int] = []  # lateness, from one that may be no jitter on
+        self.late: list[tuple[int, int]] = [(0, 0)]  # (slot, lateness)
+        self.means: list[int] = []
+        self.blocks = 0
+        self.marks: deque[tuple[int, int]] = deque()
+        self.waits: list[int] = []
+
+    @property
+    def mean(self) -> int:
+        recent = self.offsets[-256:]
+        return sum(recent) // len(recent)
+
+    @property
+    def knows(self) -> bool:
+        return len(self.offsets) >= 4 and not self.pending
+
+    def excess(self, offset: int) -> int:
+        return offset - self.mean - self.length
+
+    def arrive(self, sample: int, at: int) -> None:
+        if self.length > 0:
+            self.marks.append((sample, at))
+        if self.adaptive:
+            self.learn(at - sample)
+
+    def learn(self, offset: int) -> None:
+        lateness = offset - self.mean if self.offsets else 0
+        if lateness < -self.most:
+            self.restart()
+            lateness = 0
+        if self.pending and 2 * lateness <= max(self.pending):
+            self.remember(max(self.pending))
+            self.pending = []
+        if self.pending or lateness > self.block:
+            self.pending.append(lateness)
+        if lateness <= self.block:
+            self.remember(lateness)
+        if len(self.pending) > 16:
+            self.restart()
+            lateness = 0
+        if lateness <= self.most:
+            self.offsets.append(offset)
+
+    def restart(self) -> None:
+        self.offsets, self.pending, self.means = [], [], []
+
+    def remember(self, lateness: int) -> None:
+        if lateness <= self.most:
+            self.late.append((self.blocks // 750, lateness))
+
+    def end_of_block(self) -> None:
+        self.blocks += 1
+        slot = self.blocks // 750
+        if self.blocks % 750 == 0:
+            self.means.append(self.mean)
+            self.late.append((slot, 0))
+        latest = max(lateness for when, lateness in self.late if when > slot - 12)
+        drift = abs(self.mean - self.means[-12:][0]) if self.means else 0
+        margin = self.block + self.block // 20 - min(self.block, drift) // 4
+        margin += self.block * max(0, 9000 - self.blocks) // 9000
+        start = self.first * max(0, 1500 - self.blocks) // 1500
+        self.length = min(self.most, max(self.least, start, latest + margin))
+
+    def play(self, sample: int, at: int) -> None:
+        while self.marks and self.marks[0][0] <= sample:
+            first, seen = self.marks.popleft()
+            if first == sample:
+                self.waits.append(at - seen)
+
+    def p99(self) -> int:
+        rank = -(-99 * len(self.waits) // 100)
+        whole_ms = -(-sorted(self.waits)[rank - 1] * 1000 // self.rate_hz)
+        return min(max(self.waits), whole_ms * self.rate_hz // 1000)
+
+
 class Line:
     """What one side says: a queue, and the silence played when it is short or waits."""
 
-    def __init__(self, side: Side, hold: int, capacity: int, block: int) -> None:
+    def __init__(self, side: Side, hold: Hold, capacity: int, block: int) -> None:
         self.side, self.hold, self.capacity, self.block = side, hold, capacity, block
         self.queue: deque[int] = deque()
         self.real: list[int] = []  # samples really played since the last flush
@@ -89,9 +172,9 @@ class Line:
     def next(self, at: int) -> int:
         """Return sample ``at`` of what this side says."""
         if at % self.block == 0:
-            self.trim(at)
+            self.move_hold(at)
         if self.state == "dry" and self.queue:
-            self.wait = self.hold_needed()
+            self.wait = self.hold_needed(at)
             self.state = "holding"
         if self.state == "holding" and self.wait == 0:
             self.close_run()
@@ -103,6 +186,7 @@ class Line:
             self.silent(Playout.HOLD_ADJUST, at)
             return 0
         if self.queue:
+            self.hold.play(self.consumed, at)
             self.total["played"] += 1
             self.real.append(self.queue.popleft())
             return self.real[-1]
@@ -118,28 +202,48 @@ class Line:
         self.gap += 1
         return 0
 
-    def hold_needed(self) -> int:
-        if self.in_speech and self.gap <= 10 * self.block:
+    @property
+    def consumed(self) -> int:
+        return self.total["accepted"] - len(self.queue)
+
+    def hold_needed(self, at: int) -> int:
+        if self.hold.length == 0 or (self.in_speech and self.gap <= 10 * self.block):
             return 0
         if not self.started or len(self.queue) < self.gap:
-            return self.hold
-        return max(0, self.hold - len(self.queue))
+            return self.hold.length
+        if self.hold.knows:
+            return max(0, -self.hold.excess(at - self.consumed))
+        return max(0, self.hold.length - len(self.queue))
 
-    def trim(self, at: int) -> None:
-        """Drop quiet blocks between quiet blocks while the ring is too deep."""
-        if self.hold == 0 or self.state != "playing" or not self.last_window:
+    def move_hold(self, at: int) -> None:
+        """Between quiet blocks, drop what the ring holds too much or wait for what it lacks."""
+        if self.state != "playing" or self.loud(self.real[-self.block :]):
             return
+        if not self.hold.adaptive:
+            if self.hold.length > 0 and self.last_window:
+                excess = min(self.last_window + self.window) - self.hold.length
+                self.drop(at, excess, self.block)
+        elif self.hold.knows:
+            excess = self.hold.excess(at - self.consumed)
+            self.drop(at, excess, self.block // 5)
+            quiet = not self.loud(list(islice(self.queue, self.block)))
+            if excess <= -(self.block // 5 // 4) and len(self.queue) >= self.block and quiet:
+                self.state, self.wait = "holding", -excess
+
+    def drop(self, at: int, excess: int, least: int) -> None:
         dropped = 0
-        while (
-            min(self.last_window + self.window) - dropped - self.hold >= self.block
-            and len(self.queue) >= 2 * self.block
-            and not self.loud(self.real[-self.block :])
-            and not self.loud(list(islice(self.queue, self.block)))
-            and not self.loud(list(islice(self.queue, self.block, 2 * self.block)))
-        ):
-            for _ in range(self.block):
+        while True:
+            n = min(excess - dropped, self.block)
+            if (
+                n < least
+                or len(self.queue) < self.block + n
+                or self.loud(list(islice(self.queue, self.block)))
+                or self.loud(list(islice(self.queue, n, n + self.block)))
+            ):
+                break
+            for _ in range(n):
                 self.queue.popleft()
-            dropped += self.block
+            dropped += n
         if dropped:
             self.last_window = [depth - dropped for depth in self.last_window]
             self.window = [depth - dropped for depth in self.window]
@@ -149,14 +253,17 @@ class Line:
                 PlayoutEvent(side=self.side, kind=Playout.HOLD_ADJUST, start=at, samples=-dropped)
             )
 
-    def notice(self) -> None:
+    def notice(self, at: int) -> None:
         """Count all that was fed since the last advance as one arrival."""
         if self.total["accepted"] != self.noticed:
+            self.hold.arrive(self.noticed, at)
             self.noticed = self.total["accepted"]
             self.arrivals += 1
 
     def end_of_block(self) -> None:
-        if self.state == "playing":
+        if self.state == "playing" and self.hold.adaptive:
+            self.hold.end_of_block()
+        elif self.state == "playing":
             self.window.append(len(self.queue))
             if len(self.window) >= 50 and self.arrivals >= 2:
                 self.last_window, self.window, self.arrivals = self.window, [], 0
@@ -179,7 +286,7 @@ class Line:
             self.run = None
 
     def counts(self) -> SideCounts:
-        total = self.total
+        total, waits = self.total, self.hold.waits
         return SideCounts(
             accepted=total["accepted"],
             played=total["played"],
@@ -189,6 +296,11 @@ class Line:
             underrun=total["underrun"],
             hold_added=total["added"],
             hold_dropped=total["dropped"],
+            hold=self.hold.length,
+            waits=len(waits),
+            wait_mean=sum(waits) // len(waits) if waits else None,
+            wait_p99=self.hold.p99() if waits else None,
+            wait_max=max(waits, default=None),
         )
 
 
@@ -230,13 +342,16 @@ class Engine:
         tick_ms: int = 20,
         detector: str = "rms",
         hold_ms: tuple[int, int] = (0, 0),
+        adaptive: tuple[bool, bool] = (False, False),
         ring_ms: int = 20_000,
     ) -> None:
         per_ms = rate_hz // 1000
         self.rate_hz, self.tick = rate_hz, tick_ms * per_ms
-        self.lines = [
-            Line(side, hold_ms[side] * per_ms, ring_ms * per_ms, rate_hz // 50) for side in Side
+        holds = [
+            Hold(hold_ms[side] * per_ms, adaptive[side], 20 * per_ms, 400 * per_ms, rate_hz)
+            for side in Side
         ]
+        self.lines = [Line(side, holds[side], ring_ms * per_ms, rate_hz // 50) for side in Side]
         self.ears = [Ear(detector, rate_hz) for _ in Side]
         self.said: list[list[int]] = [[], []]
         self.position = 0
@@ -258,7 +373,7 @@ class Engine:
     def advance(self, n: int = 1) -> None:
         self.mark = self.position
         for line in self.lines:
-            line.notice()
+            line.notice(self.position)
         for _ in range(n * self.tick):
             for side in Side:
                 self.said[side].append(self.lines[side].next(self.position))

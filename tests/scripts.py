@@ -49,6 +49,7 @@ class Build(Protocol):
         tick_ms: int = ...,
         detector: str = ...,
         hold_ms: tuple[int, int] = ...,
+        adaptive: tuple[bool, bool] = ...,
         ring_ms: int = ...,
     ) -> AnyEngine: ...
 
@@ -72,6 +73,7 @@ class Script:
     tick_ms: int = 20
     detector: str = "rms"
     hold_ms: tuple[int, int] = (0, 0)
+    adaptive: tuple[bool, bool] = (False, False)
     ring_ms: int = 2000
     rate_hz: int = RATE_HZ
 
@@ -103,6 +105,7 @@ def opened(build: Build, script: Script) -> AnyEngine:
         tick_ms=script.tick_ms,
         detector=script.detector,
         hold_ms=script.hold_ms,
+        adaptive=script.adaptive,
         ring_ms=script.ring_ms,
     )
 
@@ -182,12 +185,14 @@ def scripts(draw: st.DrawFn, *, hold: bool = True, flush: bool = True, ticks: in
     hold_ms = (0, 0)
     if hold:
         hold_ms = draw(st.sampled_from([(0, 0), (120, 120), (0, 40), (200, 0)]))
+    adapts = draw(st.booleans())
     return Script(
         moves=tuple(moves),
         ticks=n,
         tick_ms=draw(st.sampled_from([10, 20])),
         detector=draw(detectors),
         hold_ms=hold_ms,
+        adaptive=(adapts and hold_ms[0] > 0, adapts and hold_ms[1] > 0),
         ring_ms=draw(st.sampled_from([400, 2000])),
     )
 

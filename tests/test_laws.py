@@ -79,7 +79,7 @@ def law_tick_size(build: Build, audio: tuple[Pcm, Pcm], detector: str) -> None:
     assert at(137, 1370) == at(10, 1370)
 
 
-def after_a_stall(late: Pcm, hold_ms: int, tick_ms: int = 20) -> Script:
+def after_a_stall(late: Pcm, hold_ms: int, adaptive: bool, tick_ms: int = 20) -> Script:
     """A backlog at once, then 200 ms of audio every 200 ms: what a hold must thin out."""
     piece = 200 * RATE_HZ // 1000
     times_ms = range(200, 2200, 200)
@@ -93,13 +93,16 @@ def after_a_stall(late: Pcm, hold_ms: int, tick_ms: int = 20) -> Script:
         ticks=3000 // tick_ms,
         tick_ms=tick_ms,
         hold_ms=(hold_ms, 0),
+        adaptive=(adaptive, False),
         ring_ms=8000,
     )
 
 
-def law_tick_size_of_holds(build: Build, late: Pcm, hold_ms: int) -> None:
+def law_tick_size_of_holds(build: Build, late: Pcm, hold_ms: int, adaptive: bool) -> None:
     """With a hold, audio that arrives at the same moments plays the same."""
-    small, usual, large = (play(build, after_a_stall(late, hold_ms, ms)) for ms in (10, 20, 200))
+    small, usual, large = (
+        play(build, after_a_stall(late, hold_ms, adaptive, ms)) for ms in (10, 20, 200)
+    )
     assert small == usual == large
     assert usual.counts.caller.hold_dropped > 0
 
@@ -163,6 +166,7 @@ def law_symmetry(build: Build, script: Script) -> None:
         script,
         moves=tuple(replace(move, side=move.side.other) for move in script.moves),
         hold_ms=script.hold_ms[::-1],
+        adaptive=script.adaptive[::-1],
     )
     one, other = play(build, script), play(build, swapped)
     assert (one.caller, one.assistant, one.mixed) == (other.assistant, other.caller, other.mixed)
@@ -212,7 +216,7 @@ def law_no_invented_silence(build: Build, script: Script) -> None:
     """Silence we made is counted, as underrun only in speech, and zero."""
     outcome = play(build, script)
     for side in Side:
-        said = outcome.said(side)
+        said, real = outcome.said(side), marked(outcome, side)
         counted: dict[Playout, int] = dict.fromkeys(Playout, 0)
         for event in outcome.events:
             if not isinstance(event, PlayoutEvent) or event.side is not side:
@@ -222,7 +226,8 @@ def law_no_invented_silence(build: Build, script: Script) -> None:
             counted[event.kind] += event.samples
             assert not said[event.start : event.start + event.samples].any()
             if event.kind is Playout.UNDERRUN:
-                assert voiced(said[max(0, event.start - BLOCK) : event.start])
+                played = said[: event.start][real[: event.start]]
+                assert voiced(played[-BLOCK:])
         n: SideCounts = outcome.counts.of(side)
         assert counted[Playout.IDLE] == n.idle
         assert counted[Playout.UNDERRUN] == n.underrun
@@ -243,9 +248,9 @@ def law_runs_dry_in_speech(build: Build, speech: int, gap: int) -> None:
         assert (n.underrun, n.idle) == ((gap * BLOCK, 0) if underrun else (0, gap * BLOCK))
 
 
-def law_hold_in_silence(build: Build, late: Pcm, hold_ms: int) -> None:
+def law_hold_in_silence(build: Build, late: Pcm, hold_ms: int, adaptive: bool) -> None:
     """Whatever a hold drops is quiet and stood between 20 ms of quiet on either side."""
-    outcome = play(build, after_a_stall(late, hold_ms))
+    outcome = play(build, after_a_stall(late, hold_ms, adaptive))
     said = outcome.said(Side.CALLER)
     drops = [e for e in outcome.events if isinstance(e, PlayoutEvent) and e.samples < 0]
     assert drops
@@ -256,6 +261,26 @@ def law_hold_in_silence(build: Build, late: Pcm, hold_ms: int) -> None:
     assert n.hold_dropped == n.discarded == -sum(event.samples for event in drops)
 
 
+def law_hold_follows_arrival(build: Build, seed: int) -> None:
+    """What an adaptive hold adds stands between quiet too, and no word is harmed."""
+    script = unsteady(seed)
+    outcome = play(build, script)
+    said = outcome.said(Side.CALLER)
+    fed = np.concatenate([move.pcm for move in script.moves])
+    words = fed[fed != 0]
+    assert np.array_equal(said[said != 0], words[: np.count_nonzero(said)])
+    events = [e for e in outcome.events if isinstance(e, PlayoutEvent)]
+    dry = {e.start + e.samples for e in events if e.kind in (Playout.IDLE, Playout.UNDERRUN)}
+    added = [e for e in events if e.kind is Playout.HOLD_ADJUST and e.samples > 0]
+    inserted = [e for e in added if e.start > 0 and e.start not in dry]
+    assert inserted
+    for event in inserted:
+        end = event.start + event.samples
+        assert not voiced(said[event.start - BLOCK : event.start])
+        assert not voiced(said[end : end + BLOCK])
+    assert outcome.counts.caller.hold > script.hold_ms[0] * RATE_HZ // 1000
+
+
 def voiced(pcm: Pcm) -> bool:
     return int((pcm.astype(np.int64) ** 2).sum()) >= 220**2 * BLOCK
 
@@ -264,7 +289,8 @@ def law_replay(build: Build, script: Script) -> None:
     """The stems of a call, fed through a fresh engine, give the same speech and floor."""
     call = play(build, script)
     stems = tuple(Move(tick=0, side=side, pcm=np.array(call.said(side), np.int16)) for side in Side)
-    again = play(build, replace(script, moves=stems, hold_ms=(0, 0), ring_ms=2000))
+    bare = replace(script, moves=stems, hold_ms=(0, 0), adaptive=(False, False), ring_ms=2000)
+    again = play(build, bare)
     assert (again.caller, again.assistant, again.mixed) == (
         call.caller,
         call.assistant,
@@ -301,14 +327,35 @@ def backlog(seed: int) -> Pcm:
     return pcm_of(parts)
 
 
+def unsteady(seed: int) -> Script:
+    """Words between exact zeros in 100 ms deltas that come up to 180 ms late, one at least 100."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for k in range(24):
+        kind = ("speech", "silence", "full", "silence")[k % 4]
+        parts.append((kind, int(rng.integers(200, 3000)), int(rng.integers(99))))
+    size = RATE_HZ // 10
+    pcm = np.resize(pcm_of(parts), 40 * size)
+    late = np.where(rng.random(40) < 0.2, rng.integers(0, 9, 40), 0)
+    late[[0, int(rng.integers(3, 9))]] = 0, int(rng.integers(5, 9))
+    ticks = np.maximum.accumulate(np.arange(40) * 5 + late)
+    moves = tuple(
+        Move(tick=int(tick), side=Side.CALLER, pcm=pcm[k * size : (k + 1) * size].copy())
+        for k, tick in enumerate(ticks)
+    )
+    return Script(moves=moves, ticks=200, hold_ms=(40, 0), adaptive=(True, False))
+
+
 backlogs = st.integers(0, 50).map(backlog)
 holds_ms = st.sampled_from([40, 120])
+stalls = st.tuples(backlogs, holds_ms, st.booleans())
+unsteady_seeds = st.integers(0, 500)
 
 LAWS: dict[str, tuple[Callable[..., None], st.SearchStrategy[tuple[object, ...]]]] = {
     "chunk": (law_chunk, st.tuples(scripts(), cuts())),
     "tick": (law_tick, st.tuples(scripts())),
     "tick_size": (law_tick_size, st.tuples(streams(1370 * RATE_HZ // 1000), detectors)),
-    "tick_size_of_holds": (law_tick_size_of_holds, st.tuples(backlogs, holds_ms)),
+    "tick_size_of_holds": (law_tick_size_of_holds, stalls),
     "conservation": (law_conservation, st.tuples(scripts())),
     "partition": (law_partition, st.tuples(scripts())),
     "symmetry": (law_symmetry, st.tuples(scripts())),
@@ -322,7 +369,8 @@ LAWS: dict[str, tuple[Callable[..., None], st.SearchStrategy[tuple[object, ...]]
         law_runs_dry_in_speech,
         st.tuples(st.integers(1, 9), st.integers(1, 10)),
     ),
-    "hold_in_silence": (law_hold_in_silence, st.tuples(backlogs, holds_ms)),
+    "hold_in_silence": (law_hold_in_silence, stalls),
+    "hold_follows_arrival": (law_hold_follows_arrival, st.tuples(unsteady_seeds)),
     "replay": (law_replay, st.tuples(scripts())),
 }
 
@@ -363,9 +411,16 @@ def test_the_compiled_engine_does_what_the_oracle_does(script: Script) -> None:
 
 
 @settings(quick, max_examples=8)
-@given(backlogs, holds_ms)
-def test_holds_move_as_the_oracle_moves_them(late: Pcm, hold_ms: int) -> None:
-    script = after_a_stall(late, hold_ms)
+@given(stalls)
+def test_holds_move_as_the_oracle_moves_them(stall: tuple[Pcm, int, bool]) -> None:
+    script = after_a_stall(*stall)
+    assert play(COMPILED, script) == play(ORACLE, script)
+
+
+@settings(quick, max_examples=6)
+@given(unsteady_seeds)
+def test_holds_learn_what_the_oracle_learns(seed: int) -> None:
+    script = unsteady(seed)
     assert play(COMPILED, script) == play(ORACLE, script)
 
 

@@ -18,6 +18,18 @@ from libc.string cimport memcpy, memmove, memset
 cimport cython
 cimport numpy as cnp
 
+from duplex._hold cimport (
+    WAIT_BINS,
+    Hold,
+    Mark,
+    hold_arrive,
+    hold_block,
+    hold_excess,
+    hold_knows,
+    hold_p99,
+    hold_play,
+)
+
 import struct
 
 cnp.import_array()
@@ -98,7 +110,7 @@ cdef struct Playout:
     int64_t head
     int64_t queued
     int64_t since        # samples played since the start or the last flush
-    int64_t hold         # target depth; 0: no jitter buffer at all
+    Hold hold            # how long it makes audio wait; not at all when 0 long
     int state
     int64_t wait         # samples of hold still to play
     int64_t gap          # samples padded since the ring ran dry
@@ -216,7 +228,8 @@ cdef class Engine:
 
     ``rate_hz`` is the session rate, ``tick`` samples a tick, ``holds`` the two
     playout holds and ``ring`` the capacity of a ring in samples. ``detector`` is
-    ``"rms"`` or ``"webrtc"``; ``native`` False forces the Python call.
+    ``"rms"`` or ``"webrtc"``; ``native`` False forces the Python call. The holds of
+    sides that are ``adaptive`` follow arrival within ``bounds``.
     """
 
     cdef readonly int rate_hz
@@ -231,6 +244,7 @@ cdef class Engine:
     cdef int64_t room            # most samples one advance may take
     cdef int64_t block           # 20 ms
     cdef bint holding            # either side has a hold
+    cdef int64_t step            # 4 ms: an adaptive hold drops no less, waits no less than 1
     # Detector: frame length, samples it must see past a frame, decided so far.
     cdef int detector
     cdef int64_t frame
@@ -249,7 +263,7 @@ cdef class Engine:
     cdef object peers
 
     def __cinit__(self, int rate_hz, int64_t tick, str detector, holds, int64_t ring,
-                  bint native=True):
+                  bint native=True, adaptive=(False, False), bounds=(0, 0)):
         cdef int side
         if rate_hz <= 0 or rate_hz % 50:
             raise ValueError(f"rate {rate_hz} Hz is not a multiple of 50")
@@ -258,6 +272,7 @@ cdef class Engine:
         self.rate_hz = rate_hz
         self.tick = tick
         self.block = rate_hz // 50
+        self.step = self.block // 5
         self.room = ring
         self.peers = []
         self._set_detector(detector)
@@ -267,7 +282,8 @@ cdef class Engine:
             raise MemoryError
         for side in range(2):
             self._open_side(side, holds[side], ring, native)
-        self.holding = self.rings[0].hold > 0 or self.rings[1].hold > 0
+            self._open_hold(&self.rings[side].hold, holds[side], ring, adaptive[side], bounds)
+        self.holding = self.rings[0].hold.length > 0 or self.rings[1].hold.length > 0
 
     cdef int _set_detector(self, str detector) except -1:
         if detector == "rms":
@@ -300,7 +316,6 @@ cdef class Engine:
             raise ValueError(f"hold of {hold} samples is not within 0 and the ring's {ring}")
         p.mask = power_of_two(ring + self.block) - 1
         p.capacity = ring
-        p.hold = hold
         p.run_kind = NO_RUN
         p.low_before = -1
         p.low_now = INT64_MAX
@@ -324,9 +339,31 @@ cdef class Engine:
                 ear.fallback = <PyObject *>peer
         return 0
 
+    cdef int _open_hold(self, Hold *h, int64_t hold, int64_t ring, bint adaptive,
+                        bounds) except -1:
+        h.length = h.first = hold
+        h.adaptive = adaptive
+        h.least, h.most = bounds
+        h.block = self.block
+        h.rate_hz = self.rate_hz
+        if adaptive and not (self.block <= h.least <= hold <= h.most <= ring):
+            raise ValueError(
+                f"adaptive hold of {hold} samples is not within its bounds {h.least} to {h.most}, "
+                f"or these not within 20 ms and the ring's {ring}"
+            )
+        # One mark a tick, for as long as a sample can wait.
+        h.marks_mask = power_of_two((ring + max(hold, h.most)) // self.tick + 2) - 1
+        h.marks = <Mark *>calloc(h.marks_mask + 1, sizeof(Mark))
+        h.bins = <int64_t *>calloc(WAIT_BINS, sizeof(int64_t))
+        if h.marks == NULL or h.bins == NULL:
+            raise MemoryError
+        return 0
+
     def __dealloc__(self):
         cdef int side
         for side in range(2):
+            free(self.rings[side].hold.marks)
+            free(self.rings[side].hold.bins)
             free(self.rings[side].data)
             free(self.out[side])
             free(self.ears[side].buffer)
@@ -468,6 +505,15 @@ cdef class Engine:
         return (p.accepted, p.played, p.discarded, p.queued, p.idle, p.underrun,
                 p.hold_added, p.hold_dropped)
 
+    def waits(self, int side) -> tuple:
+        """Return (hold, arrivals heard, sum, 99th percentile and greatest of their waits).
+
+        An arrival is all that was fed between two advances; it waits from the advance
+        that sees it until its first sample plays. Without a hold nothing is counted.
+        """
+        cdef Hold *h = &self._ring(side).hold
+        return (h.length, h.waits, h.wait_total, hold_p99(h), h.wait_max)
+
     def floor(self) -> tuple:
         """Return (silence, caller only, assistant only, overlap, clipped, lost events).
 
@@ -510,8 +556,8 @@ cdef class Engine:
             if self.holding:
                 step = min(step, self.block - self.position % self.block)
                 if self.position % self.block == 0:
-                    self._trim(0)
-                    self._trim(1)
+                    self._move_hold(0)
+                    self._move_hold(1)
             for side in range(2):
                 self._pull(side, self.out[side] + done, step)
             self._order(mark)
@@ -523,8 +569,8 @@ cdef class Engine:
             done += step
             self.span = done
             if self.holding and self.position % self.block == 0:
-                self._low_water(&self.rings[0])
-                self._low_water(&self.rings[1])
+                self._end_block(&self.rings[0])
+                self._end_block(&self.rings[1])
             if self.position == self.decided + self.frame + self.ahead and self._decide() < 0:
                 return -1
         return 0
@@ -546,6 +592,7 @@ cdef class Engine:
                 p.wait -= take
             elif p.queued > 0:
                 take = min(n, p.queued)
+                hold_play(&p.hold, p.head, take, at)
                 self._copy_out(p, out, take)
             else:
                 take = self._pad(side, at, n)
@@ -589,13 +636,15 @@ cdef class Engine:
         """Audio came to a dry ring: play on at once in speech, else hold."""
         cdef Playout *p = &self.rings[side]
         cdef int64_t wait = 0
-        if p.hold > 0 and not (p.in_speech and p.gap <= 10 * self.block):
+        if p.hold.length > 0 and not (p.in_speech and p.gap <= 10 * self.block):
             # A sender that kept its pace brings as much as the gap took; then
-            # only what the queue lacks is held. One that paused is held in full.
+            # only what is lacking is held. One that paused is held in full.
             if not p.started or p.queued < p.gap:
-                wait = p.hold
+                wait = p.hold.length
+            elif hold_knows(&p.hold):
+                wait = max(0, -hold_excess(&p.hold, at - p.head))
             else:
-                wait = max(0, p.hold - p.queued)
+                wait = max(0, p.hold.length - p.queued)
         if wait > 0:
             p.state = HOLDING
             p.wait = wait
@@ -622,17 +671,21 @@ cdef class Engine:
         energy += duplex_energy(p.data, n - first)
         return energy >= <uint64_t>VOICED_RMS * VOICED_RMS * <uint64_t>self.block
 
-    # ---- the hold: how deep the ring stands, and silence taken out of it ----
+    # ---- the hold: how deep the ring stands, silence taken out of it or put in ----
 
     cdef void _notice(self, Playout *p) noexcept nogil:
         """Count an arrival: all that was fed since the last advance came at once."""
         if p.accepted != p.noticed:
+            hold_arrive(&p.hold, p.noticed, self.position)
             p.noticed = p.accepted
             p.low_arrivals += 1
 
-    cdef void _low_water(self, Playout *p) noexcept nogil:
-        """Note the depth at the end of a block, before anything new can arrive."""
-        if p.state != PLAYING or p.hold == 0:
+    cdef void _end_block(self, Playout *p) noexcept nogil:
+        """Learn at the end of a block of play, before anything new can arrive."""
+        if p.state != PLAYING or p.hold.length == 0:
+            return
+        if p.hold.adaptive:
+            hold_block(&p.hold)
             return
         p.low_now = min(p.low_now, p.queued)
         p.low_blocks += 1
@@ -645,23 +698,45 @@ cdef class Engine:
         p.low_blocks = 0
         p.low_arrivals = 0
 
-    cdef void _trim(self, int side) noexcept nogil:
-        """Drop quiet blocks while the ring never falls to its target depth.
+    cdef void _move_hold(self, int side) noexcept nogil:
+        """At the start of a block, drop what the ring holds too much or wait for what it lacks.
 
-        A dropped block has a quiet block on either side, so no edge of speech
-        is touched and at least 40 ms of every pause remain.
+        A fixed hold only drops whole blocks, when the ring never fell to it. An
+        adaptive one knows from arrival how far off it is, and waits sooner than it
+        drops: running dry costs more than a few ms.
         """
         cdef Playout *p = &self.rings[side]
-        cdef int64_t dropped = 0
-        if p.state != PLAYING or p.low_before < 0 or self._voiced_before(p):
+        cdef int64_t excess
+        if p.state != PLAYING:
             return
-        while (min(p.low_before, p.low_now) - dropped - p.hold >= self.block
-               and p.queued >= 2 * self.block
+        if not p.hold.adaptive:
+            if p.low_before >= 0:
+                self._drop(side, min(p.low_before, p.low_now) - p.hold.length, self.block)
+        elif hold_knows(&p.hold):
+            excess = hold_excess(&p.hold, self.position - p.head)
+            if excess >= self.step:
+                self._drop(side, excess, self.step)
+            elif excess <= -(self.step // 4):
+                self._insert(side, -excess)
+
+    cdef void _drop(self, int side, int64_t excess, int64_t least) noexcept nogil:
+        """Drop quiet audio, up to a block at a time, while ``least`` or more is too much.
+
+        What is dropped has a quiet block on either side, so no edge of speech is
+        touched and at least 40 ms of every pause remain.
+        """
+        cdef Playout *p = &self.rings[side]
+        cdef int64_t dropped = 0, n = min(excess, self.block)
+        if excess < least or self._voiced_before(p):
+            return
+        while (n >= least
+               and p.queued >= self.block + n
                and not self._loud(p, p.head, self.block)
-               and not self._loud(p, p.head + self.block, self.block)):
-            p.head += self.block
-            p.queued -= self.block
-            dropped += self.block
+               and not self._loud(p, p.head + n, self.block)):
+            p.head += n
+            p.queued -= n
+            dropped += n
+            n = min(excess - dropped, self.block)
         if dropped:
             p.low_before -= dropped
             if p.low_now != INT64_MAX:
@@ -669,6 +744,16 @@ cdef class Engine:
             p.discarded += dropped
             p.hold_dropped += dropped
             self._emit(HOLD_ADJUST, side, self.position, self.position, -dropped)
+
+    cdef void _insert(self, int side, int64_t lack) noexcept nogil:
+        """Let playout wait for what the ring lacks, between two quiet blocks."""
+        cdef Playout *p = &self.rings[side]
+        if self._voiced_before(p):
+            return
+        if p.queued < self.block or self._loud(p, p.head, self.block):
+            return
+        p.state = HOLDING
+        p.wait = lack
 
     # ---- the ears and the floor ----
 

@@ -22,6 +22,8 @@ Pcm = npt.NDArray[np.int16]
 
 VOICED_RMS = _core.VOICED_RMS_THRESHOLD
 """RMS, in int16 steps, from which 20 ms count as voiced (contract 2.0)."""
+HOLD_BOUNDS_MS = (20, 400)
+"""Least and greatest adaptive hold unless an engine is built with others."""
 
 
 class Holder(StrEnum):
@@ -64,7 +66,8 @@ class PlayoutEvent:
     """A run of playout is over: ``samples`` from ``start`` on.
 
     ``hold_adjust`` is positive when silence was played before audio that waits,
-    negative when quiet audio was dropped; a ``discard`` was asked for by flush.
+    negative when quiet audio was dropped; every move of a hold is one. A
+    ``discard`` was asked for by flush.
     """
 
     side: Side
@@ -82,6 +85,12 @@ class SideCounts:
 
     ``accepted == played + discarded + queued`` and
     ``position == played + idle + underrun + hold_added``, always.
+
+    ``hold`` is the playout hold now. ``waits`` counts the arrivals that were heard
+    (all that was fed between two advances is one), the other three how long their
+    first samples waited, from the advance that saw them until they played: mean,
+    the 99th percentile up to a whole ms (nearest rank) and the longest; None
+    before the first, and without a hold, where nothing is kept waiting.
     """
 
     accepted: int
@@ -92,6 +101,11 @@ class SideCounts:
     underrun: int
     hold_added: int
     hold_dropped: int
+    hold: int = 0
+    waits: int = 0
+    wait_mean: int | None = None
+    wait_p99: int | None = None
+    wait_max: int | None = None
 
     @property
     def hold_adjust(self) -> int:
@@ -143,11 +157,19 @@ class Engine:
             audio after a pause, waits that long in silence, and when the ring
             stays deeper than the hold for a second, quiet 20 ms blocks are dropped
             until it does not. Never use one for a sender that runs ahead.
+        adaptive: whether the hold of (caller, assistant) follows arrival, from
+            ``hold_ms`` on: as short as lets the latest arrival of the last three
+            minutes find the ring unbroken. It moves between quiet 20 ms blocks
+            only, by dropping quiet audio or by playing silence.
+        hold_bounds_ms: least and greatest length of adaptive holds; the least is
+            20 ms or more. Audio later than the greatest is a stall: its delay is
+            worked off in quiet and the hold stays.
         ring_ms: the most audio that can wait, per side, and that one advance plays.
 
     Raises:
-        InputError: a tick or hold is no whole number of samples, or the rate,
-            the detector or a hold cannot be used.
+        InputError: a tick or hold is no whole number of samples, an adaptive hold
+            is not within its bounds, or the rate, the detector or a hold cannot
+            be used.
     """
 
     __slots__ = ("_core", "rate_hz", "tick")
@@ -159,13 +181,18 @@ class Engine:
         tick_ms: int = 20,
         detector: str = "rms",
         hold_ms: tuple[int, int] = (0, 0),
+        adaptive: tuple[bool, bool] = (False, False),
+        hold_bounds_ms: tuple[int, int] = HOLD_BOUNDS_MS,
         ring_ms: int = 20_000,
     ) -> None:
         holds = (_samples("hold", hold_ms[0], rate_hz), _samples("hold", hold_ms[1], rate_hz))
+        least, most = (_samples("hold bound", bound, rate_hz) for bound in hold_bounds_ms)
         tick = _samples("tick", tick_ms, rate_hz)
         ring = _samples("ring", ring_ms, rate_hz)
         try:
-            self._core = _core.Engine(rate_hz, tick, detector, holds, ring)
+            self._core = _core.Engine(
+                rate_hz, tick, detector, holds, ring, adaptive=adaptive, bounds=(least, most)
+            )
         except ValueError as error:
             raise InputError(f"engine: {error}") from error
         self.rate_hz = rate_hz
@@ -227,8 +254,8 @@ class Engine:
         silence, caller_only, assistant_only, overlap, clipped, lost = self._core.floor()
         return Counts(
             position=self._core.position,
-            caller=_side_counts(self._core.totals(Side.CALLER)),
-            assistant=_side_counts(self._core.totals(Side.ASSISTANT)),
+            caller=_side_counts(self._core, Side.CALLER),
+            assistant=_side_counts(self._core, Side.ASSISTANT),
             caller_only=caller_only,
             assistant_only=assistant_only,
             overlap=overlap,
@@ -247,8 +274,9 @@ def _samples(name: str, duration_ms: int, rate_hz: int) -> int:
     return samples
 
 
-def _side_counts(totals: tuple[int, int, int, int, int, int, int, int]) -> SideCounts:
-    accepted, played, discarded, queued, idle, underrun, added, dropped = totals
+def _side_counts(core: _core.Engine, side: Side) -> SideCounts:
+    accepted, played, discarded, queued, idle, underrun, added, dropped = core.totals(side)
+    hold, waits, waited, p99, longest = core.waits(side)
     return SideCounts(
         accepted=accepted,
         played=played,
@@ -258,6 +286,11 @@ def _side_counts(totals: tuple[int, int, int, int, int, int, int, int]) -> SideC
         underrun=underrun,
         hold_added=added,
         hold_dropped=dropped,
+        hold=hold,
+        waits=waits,
+        wait_mean=waited // waits if waits else None,
+        wait_p99=p99 if waits else None,
+        wait_max=longest if waits else None,
     )
 
 
