@@ -84,6 +84,7 @@ async def held(
         call_id="c",
         scenario_id=BOOKING,
         hold_ms=(120, 120),
+        adaptive=(True, True),
         policy=Policy(max_duration_ms=seconds * 1000),
     )
     recorder = CallRecorder(folder, "c", rate_hz=RATE)

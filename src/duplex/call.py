@@ -44,6 +44,7 @@ class CallPlan:
     condition: str = "clean"
     detector: str = "rms"
     hold_ms: tuple[int, int] = (0, 0)
+    adaptive: tuple[bool, bool] = (False, False)
     policy: Policy = field(default_factory=Policy)
     versions: Mapping[str, str] = field(default_factory=dict)
 
@@ -93,6 +94,7 @@ class Call:
             tick_ms=plan.transport_ms,
             detector=plan.detector,
             hold_ms=plan.hold_ms,
+            adaptive=plan.adaptive,
         )
         self._places = (Placement(plan.rate_hz), Placement(plan.rate_hz))
         self._arrivals = tuple(Arrivals(plan.rate_hz, place) for place in self._places)

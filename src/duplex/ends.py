@@ -40,7 +40,7 @@ from duplex.scenario import Scenario
 from duplex.values import Side
 
 PLAYOUT_HOLD_MS = 120
-"""Fixed playout hold of a session that sends 100 ms deltas at real-time pace."""
+"""Playout hold with which a session that sends at real-time pace begins; arrival sets the rest."""
 LOCAL_KEY = "local"
 """Bearer token between a run and the servers it starts itself; any other is refused."""
 REMOTE = ("gpt-live", "client")
@@ -49,11 +49,17 @@ DEFAULT_ENDPOINT = "https://api.openai.com/v1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Both ends of one call with the playout hold of each, in ms."""
+    """Both ends of one call with the playout hold each begins with, in ms; 0 is none at all."""
 
     caller: Participant
     assistant: Participant
     hold_ms: tuple[int, int]
+
+    @property
+    def adaptive(self) -> tuple[bool, bool]:
+        """Whose hold follows arrival: that of every side that has one."""
+        caller, assistant = self.hold_ms
+        return caller > 0, assistant > 0
 
 
 class Ends:

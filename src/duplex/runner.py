@@ -20,7 +20,7 @@ from typing import Protocol
 from duplex import scenario as scenarios
 from duplex.call import Call, CallEnd, CallPlan, Watcher
 from duplex.clock import Clock, VirtualClock, WallClock, process_seconds, wall_seconds
-from duplex.ends import PLAYOUT_HOLD_MS, Ends
+from duplex.ends import PLAYOUT_HOLD_MS, Ends, Pair
 from duplex.errors import DuplexError, InputError
 from duplex.grading.evidence import Evidence
 from duplex.grading.matching import state_satisfied
@@ -32,6 +32,7 @@ from duplex.metrics.of_call import timing_of_call
 from duplex.metrics.ticks import ticks_of
 from duplex.metrics.timing_policy import TimingPolicy
 from duplex.metrics.transcript import transcript_text, transcripts
+from duplex.metrics.words import words_of
 from duplex.options import RunOptions
 from duplex.recording import CallRecorder, Recording
 from duplex.results import schema
@@ -156,7 +157,7 @@ class Runner:
         async with AsyncExitStack() as stack:
             stack.callback(recorder.close)
             pair = await self._ends.pair(scenario, self._wavs[scenario.id], self._seed, stack)
-            plan = self._plan(scenario, rate, pair.hold_ms)
+            plan = self._plan(scenario, rate, pair)
             call = Call(
                 plan,
                 caller=pair.caller,
@@ -178,7 +179,7 @@ class Runner:
     def _seed(self) -> int:
         return self._options.seed
 
-    def _plan(self, scenario: Scenario, rate: int, hold_ms: tuple[int, int]) -> CallPlan:
+    def _plan(self, scenario: Scenario, rate: int, pair: Pair) -> CallPlan:
         options = self._options
         return CallPlan(
             call_id=scenario.id,
@@ -189,7 +190,8 @@ class Runner:
             seed=self._seed,
             first_speaker=self._ends.first_speaker(scenario),
             detector=options.detector,
-            hold_ms=hold_ms,
+            hold_ms=pair.hold_ms,
+            adaptive=pair.adaptive,
             policy=Policy(
                 drain_ms=options.drain_ms,
                 max_duration_ms=round(options.max_duration_seconds * 1000),
@@ -232,6 +234,7 @@ class Runner:
                 audio=contract_of(recording, settings) if heard else None,
                 response_deadline_ms=settings.response_deadline_ms,
                 timing=self._timing(recording) if heard else None,
+                extra={"words": words_of(recording, scenario).as_json()},
                 unknown={"/duplex/timing": "no sound was recorded"},
             ),
             basis=self._basis(scenario),
@@ -326,7 +329,7 @@ class Runner:
             "clock": options.clock,
             "transport_ms": options.transport_ms,
             "detector": options.detector,
-            "playout_hold_ms": PLAYOUT_HOLD_MS,
+            "playout_hold": {"start_ms": PLAYOUT_HOLD_MS, "adaptive": True},
             "application": options.application,
             "speed": self._speed(),
         }
