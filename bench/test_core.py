@@ -129,6 +129,27 @@ def test_the_numpy_loop_takes_the_same_decisions() -> None:
     )
 
 
+@pytest.mark.parametrize("tick_ms", [20, 200])
+def test_edge_costs_little_more_than_webrtc(bench: Bench, tick_ms: int) -> None:
+    """The whole engine with one and with the other, so what they share is in both."""
+    edge = Engine(tick_ms=tick_ms, detector="edge")
+    webrtc = Engine(tick_ms=tick_ms, detector="webrtc")
+    pair = paired(lambda: in_one_advance(webrtc), lambda: in_one_advance(edge), bench.rounds)
+    bench.time(lambda: in_one_advance(edge))
+    per_side = 1e6 / (2 * SECONDS * 100)
+    bench.report(
+        f"edge / webrtc in C, {tick_ms} ms ticks",
+        f"{pair.ratio:.2f} ({pair.two * per_side:.2f} us against "
+        f"{pair.one * per_side:.2f} us per 10 ms and side)",
+        "<= 2.5",
+        pair.ratio <= 2.5,
+        ratio=pair.ratio,
+        edge_us=pair.two * per_side,
+        webrtc_us=pair.one * per_side,
+    )
+    assert pair.ratio <= 2.5 or bench.rounds == 1
+
+
 def test_rms_runs_far_faster_than_real_time(bench: Bench) -> None:
     engine = Engine(tick_ms=200)
     in_one_advance(engine)

@@ -131,7 +131,8 @@ def mutated(source: str) -> str:
 def load() -> ModuleType:
     """Build the mutants if they are not there yet, and import them."""
     source = mutated((SOURCES / "_core.pyx").read_text())
-    kernels = [(SOURCES / name).read_text() for name in ("_kernels.h", "_fir.h", "_hold.pxd")]
+    names = ("_kernels.h", "_fir.h", "_edge.h", "_hold.pxd")
+    kernels = [(SOURCES / name).read_text() for name in names]
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     key = hashlib.sha256("\0".join([source, *kernels, suffix]).encode()).hexdigest()[:16]
     target = FOLDER / key / f"{NAME}{suffix}"

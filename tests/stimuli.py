@@ -33,10 +33,10 @@ def voiced(
 
 
 def speechlike(seconds: float, seed: int, rate: int = RATE) -> Floats:
-    """Noise in syllables that never repeat, RMS about −26 dBFS, with sharp ends."""
+    """Noise in syllables that never repeat and are never steady, RMS −26 dBFS, with sharp ends."""
     random = np.random.default_rng(seed)
     count = round(seconds * rate)
-    steps = random.uniform(0.3, 1.0, int(seconds * 8) + 2)
+    steps = random.uniform(0.1, 1.0, int(seconds * 8) + 2)
     envelope = np.interp(np.arange(count) / rate * 8, np.arange(len(steps)), steps)
     wave: Floats = np.convolve(random.normal(0, 1, count + 31), np.hanning(32) / 16, "valid")
     wave *= envelope

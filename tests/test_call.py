@@ -13,22 +13,18 @@ from duplex.call import Call, CallEnd, CallPlan
 from duplex.clock import Clock, VirtualClock, WallClock
 from duplex.errors import SessionError
 from duplex.hangup import Policy
-from duplex.participants.base import Incoming, Participant, Pcm
+from duplex.participants.base import Incoming, Participant
 from duplex.participants.scripted import Scripted
 from duplex.recording import CallRecorder, Recording
 from duplex.run_folder import RunFolder
 from duplex.values import Action, Happening, Json, RemoteFault, Side, Span, Utterance
+from stimuli import pcm, voiced
 
 RATE = 24_000
 ASSISTANT_AT, CALLER_AT = 4801, 40_007
 
 
-def tone(length: int, hz: float, peak: int = 8000) -> Pcm:
-    wave = peak * np.sin(2 * np.pi * hz * np.arange(length) / RATE)
-    return np.round(wave).astype(np.int16)
-
-
-GREETING, REQUEST = tone(30_000, 300), tone(36_000, 410)
+GREETING, REQUEST = (pcm(voiced(seconds, pitch=hz)) for seconds, hz in ((1.25, 200), (1.5, 140)))
 
 
 def parties() -> tuple[Scripted, Scripted]:

@@ -65,3 +65,21 @@ def test_a_side_that_never_opens_is_named() -> None:
     half.floor(500, "caller")
     assert half.reason(20_499) is None
     assert half.reason(20_500) == "assistant_opening"
+
+
+def test_speech_the_floor_does_not_know_of_yet_puts_the_end_off() -> None:
+    hangup = rule()
+    hangup.floor(5000, "none")
+    hangup.happening(Side.CALLER, Happening(type="caller.finished", fields={}))
+    hangup.speaking(7000, "assistant")
+    assert hangup.reason(20_000) is None
+    hangup.speaking(20_200, "none")
+    hangup.floor(20_000, "none")
+    assert hangup.reason(22_099) is None
+    assert hangup.reason(22_100) == "response_completed"
+
+
+def test_a_side_that_speaks_has_opened_before_its_segment_is_over() -> None:
+    hangup = HangUp(POLICY, RATE, "assistant", None)
+    hangup.speaking(19_000, "assistant")
+    assert hangup.reason(20_000) is None

@@ -131,7 +131,7 @@ def test_one_endless_segment_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_long_turn_with_pauses_is_not_endless(tmp_path: Path) -> None:
-    spans = [(0.5 + 1.6 * i, 1.9 + 1.6 * i) for i in range(11)]
+    spans = [(0.5 + 1.6 * i, 1.8 + 1.6 * i) for i in range(11)]
     health = judged(tmp_path, talk(spans, LENGTH, seed=5), talk([(18.5, 19.5)], LENGTH, seed=6))
     assert health.verdict is Verdict.GOOD
 

@@ -37,6 +37,7 @@ LAYERS: dict[str, int] = {
 HELPERS = {
     "wavfile": "recording",
     "riff": "recording",
+    "edge_width": "detect",
     "redact": "recording",
     "run_folder": "recording",
     "hangup": "call",

@@ -11,7 +11,7 @@ split at ticks, but every decision is taken at absolute sample indices.
 """
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport INT64_MAX, int16_t, int64_t, uint64_t
+from libc.stdint cimport INT64_MAX, int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove, memset
 
@@ -49,11 +49,39 @@ cdef extern from "_kernels.h" nogil:
     const int16_t *duplex_fir_24
     const int16_t *duplex_fir_48
 
+cdef extern from "_edge.h" nogil:
+    enum: EDGE_LEAD
+    enum: EDGE_WINDOW
+    enum: EDGE_QUIET
+    ctypedef struct edge_segment:
+        int64_t start
+        int64_t end
+        int32_t start_deficit
+        int32_t end_deficit
+        uint32_t flags
+    ctypedef struct edge_t:
+        int32_t frame
+        int64_t on
+        int64_t free_from
+    int edge_rate_ok(int32_t rate) noexcept
+    void edge_init(edge_t *e, int32_t rate) noexcept
+    size_t edge_push(edge_t *e, const int16_t *x, size_t n) noexcept
+    void edge_finish(edge_t *e) noexcept
+    int edge_pop(edge_t *e, edge_segment *out) noexcept
+    int edge_active(const edge_t *e, int64_t *start) noexcept
+    cdef enum:
+        START_MASKED "EDGE_START_MASKED"
+        END_MASKED "EDGE_END_MASKED"
+        START_UNRELIABLE "EDGE_START_UNRELIABLE"
+        END_UNRELIABLE "EDGE_END_UNRELIABLE"
+
 # Contract 2.0: a window is voiced when its RMS reaches this many int16 steps.
 cdef enum:
     VOICED_RMS = 220
     # Events held between two drains; what does not fit is counted as lost.
     EVENTS = 8192
+    # Segments of one side that may wait until the other side's speech is known too.
+    WAITING = 1024
     # 8 kHz samples in one 10 ms frame of the webrtc detector, and its mode.
     VAD_FRAME = 80
     VAD_MODE = 2
@@ -69,6 +97,7 @@ WIDE_KERNELS = duplex_wide() != 0
 cdef enum Detectors:
     RMS = 0
     WEBRTC = 1
+    EDGE = 2
 
 # Where a playout ring stands. A dry ring pads; a holding one plays the hold.
 cdef enum State:
@@ -98,6 +127,15 @@ cdef struct Event:
     int64_t value
     int kind
     int side
+    # Of a segment the edge detector found: how deep noise hides its edges.
+    int32_t start_deficit
+    int32_t end_deficit
+    uint32_t flags
+
+
+cdef struct Run:
+    int64_t start
+    int64_t end
 
 
 # One side's jitter buffer. ``feed`` writes behind ``head + queued``, ``advance``
@@ -144,6 +182,12 @@ cdef struct Ear:
     PyObject *fallback
     bint voiced
     int64_t opened       # start of the open segment
+    # The edge detector, and what it found that the floor has not passed yet.
+    edge_t *edge
+    Run *waiting
+    int64_t first
+    int64_t n_waiting
+    int64_t known        # where anything still to be found starts, at the earliest
 
 
 cdef inline int64_t power_of_two(int64_t n) noexcept:
@@ -228,8 +272,9 @@ cdef class Engine:
 
     ``rate_hz`` is the session rate, ``tick`` samples a tick, ``holds`` the two
     playout holds and ``ring`` the capacity of a ring in samples. ``detector`` is
-    ``"rms"`` or ``"webrtc"``; ``native`` False forces the Python call. The holds of
-    sides that are ``adaptive`` follow arrival within ``bounds``.
+    ``"rms"``, ``"webrtc"`` or ``"edge"``; ``native`` False forces the Python call of
+    the second. The holds of sides that are ``adaptive`` follow arrival within
+    ``bounds``.
     """
 
     cdef readonly int rate_hz
@@ -254,6 +299,7 @@ cdef class Engine:
     cdef const int16_t *fir
     cdef bint wide
     cdef readonly int64_t decided
+    cdef readonly int64_t settled    # the floor is known up to here
     cdef int holder
     cdef int64_t partition[4]
     cdef int64_t clipped
@@ -305,8 +351,15 @@ cdef class Engine:
                 self.fir = duplex_fir_24
             elif self.factor == 6:
                 self.fir = duplex_fir_48
+        elif detector == "edge":
+            if not edge_rate_ok(self.rate_hz):
+                raise ValueError(
+                    "detector edge needs a multiple of 400 Hz from 8000 to 48000 Hz, "
+                    f"got {self.rate_hz}"
+                )
+            self.detector, self.frame = EDGE, self.rate_hz // 100
         else:
-            raise ValueError(f'detector "{detector}" is not one of rms, webrtc')
+            raise ValueError(f'detector "{detector}" is not one of edge, rms, webrtc')
         return 0
 
     cdef int _open_side(self, int side, int64_t hold, int64_t ring, bint native) except -1:
@@ -325,6 +378,12 @@ cdef class Engine:
         ear.buffer = <int16_t *>calloc(self.frame + 2 * self.ahead + 16, sizeof(int16_t))
         if p.data == NULL or self.out[side] == NULL or ear.buffer == NULL:
             raise MemoryError
+        if self.detector == EDGE:
+            ear.edge = <edge_t *>calloc(1, sizeof(edge_t))
+            ear.waiting = <Run *>calloc(WAITING, sizeof(Run))
+            if ear.edge == NULL or ear.waiting == NULL:
+                raise MemoryError
+            edge_init(ear.edge, self.rate_hz)
         if self.detector == WEBRTC:
             ear.fill = self.ahead
             if native and native_webrtc():
@@ -367,6 +426,8 @@ cdef class Engine:
             free(self.rings[side].data)
             free(self.out[side])
             free(self.ears[side].buffer)
+            free(self.ears[side].edge)
+            free(self.ears[side].waiting)
             vad_free(self.ears[side].native)
         free(self.mixture)
         free(self.events)
@@ -450,6 +511,12 @@ cdef class Engine:
         while self.decided < self.position:
             if self._decide() < 0:
                 self._fail()
+        if self.detector == EDGE:
+            for side in range(2):
+                edge_finish(self.ears[side].edge)
+                self._collect(side)
+                self.ears[side].known = self.position
+            self._settle(self.position)
         for side in range(2):
             self._close_segment(side, self.position)
             self._close_run(side, self.position)
@@ -480,6 +547,20 @@ cdef class Engine:
         return both
 
     @property
+    def speaking(self) -> int:
+        """Who speaks by now, as bits like a holder's: caller 1, assistant 2.
+
+        The floor says so too, but not before it is certain.
+        """
+        cdef int64_t start
+        cdef int side, bits = 0
+        if self.detector != EDGE or self.finished:
+            return self.holder
+        for side in range(2):
+            bits |= (edge_active(self.ears[side].edge, &start) != EDGE_QUIET) << side
+        return bits
+
+    @property
     def pending(self) -> int:
         """How many events wait to be drained."""
         return self.n_events
@@ -496,6 +577,30 @@ cdef class Engine:
         for k in range(self.n_events):
             e = &self.events[k]
             taken.append((e.kind, e.side, e.start, e.value))
+        self.n_events = 0
+        return taken
+
+    def drain_segments(self) -> list:
+        """As ``drain``, but of segments only and with what is known of their edges.
+
+        Each is (side, start, end, onset, offset); an edge is its visibility deficit in
+        dB, whether noise masks it and whether it is unreliable, or None where the
+        detector does not say.
+        """
+        cdef int64_t k
+        cdef Event *e
+        taken = []
+        for k in range(self.n_events):
+            e = &self.events[k]
+            if e.kind != SEGMENT:
+                continue
+            onset = offset = None
+            if self.detector == EDGE:
+                onset = (e.start_deficit / 100.0, (e.flags & START_MASKED) != 0,
+                         (e.flags & START_UNRELIABLE) != 0)
+                offset = (e.end_deficit / 100.0, (e.flags & END_MASKED) != 0,
+                          (e.flags & END_UNRELIABLE) != 0)
+            taken.append((e.side, e.start, e.value, onset, offset))
         self.n_events = 0
         return taken
 
@@ -517,11 +622,11 @@ cdef class Engine:
     def floor(self) -> tuple:
         """Return (silence, caller only, assistant only, overlap, clipped, lost events).
 
-        Samples the detector has not decided yet count with the last decided frame.
+        Samples of which the detector has not decided yet count with the last it has.
         """
         cdef int64_t shares[4]
         memcpy(shares, self.partition, sizeof(shares))
-        shares[self.holder] += max(0, self.position - self.decided)
+        shares[self.holder] += max(0, self.position - self.settled)
         return (shares[0], shares[1], shares[2], shares[3], self.clipped, self.lost)
 
     cdef Playout *_ring(self, int side) except NULL:
@@ -760,6 +865,9 @@ cdef class Engine:
     cdef void _listen(self, Ear *ear, const int16_t *pcm, int64_t n) noexcept nogil:
         if self.detector == RMS:
             ear.energy += duplex_energy(pcm, n)
+        elif self.detector == EDGE:
+            # Less than a frame of 10 ms came since its queue was emptied, so all fits.
+            edge_push(ear.edge, pcm, n)
         else:
             memcpy(ear.buffer + ear.fill, pcm, n * sizeof(int16_t))
             ear.fill += n
@@ -793,6 +901,10 @@ cdef class Engine:
         cdef int64_t start = self.decided
         cdef int64_t end = min(start + self.frame, self.position)
         cdef int side, answer, holder = 0
+        if self.detector == EDGE:
+            self.decided = end
+            self._hear_out()
+            return 0
         for side in range(2):
             answer = self._voiced(&self.ears[side], end - start)
             if answer < 0:
@@ -808,7 +920,7 @@ cdef class Engine:
         if holder != self.holder:
             self.holder = holder
             self._emit(FLOOR, 0, self.position, start, holder)
-        self.decided = end
+        self.decided = self.settled = end
         return 0
 
     cdef void _close_segment(self, int side, int64_t end) noexcept nogil:
@@ -816,6 +928,74 @@ cdef class Engine:
         if ear.voiced:
             ear.voiced = False
             self._emit(SEGMENT, side, self.position, ear.opened, end)
+
+    # ---- the floor of the edge detector, which tells of speech when it is over ----
+
+    cdef void _hear_out(self) noexcept nogil:
+        """Take what both ears have found by now, and move the floor as far as it is known."""
+        cdef Ear *ear
+        cdef int64_t start
+        cdef int side, open
+        for side in range(2):
+            self._collect(side)
+            ear = &self.ears[side]
+            open = edge_active(ear.edge, &start)
+            if open == EDGE_QUIET:
+                # Where a start would be looked for, were speech to begin now.
+                start = max(ear.edge.on - EDGE_LEAD, ear.edge.free_from) - EDGE_WINDOW
+                ear.known = max(ear.known, min(start * ear.edge.frame, self.decided))
+        self._settle(min(self.ears[0].known, self.ears[1].known))
+
+    cdef void _collect(self, int side) noexcept nogil:
+        """Report the segments an ear has finished, and keep them for the floor."""
+        cdef Ear *ear = &self.ears[side]
+        cdef edge_segment found
+        cdef Event *e
+        cdef Run *run
+        while edge_pop(ear.edge, &found):
+            if self.n_events < EVENTS:
+                e = &self.events[self.n_events]
+                e.start_deficit = found.start_deficit
+                e.end_deficit = found.end_deficit
+                e.flags = found.flags
+            self._emit(SEGMENT, side, self.position, found.start, found.end)
+            if ear.n_waiting == WAITING:
+                # The other side has not come to an end for minutes on end:
+                # take it as not speaking so far.
+                self._settle(ear.waiting[ear.first].end)
+                ear.first = (ear.first + 1) % WAITING
+                ear.n_waiting -= 1
+            run = &ear.waiting[(ear.first + ear.n_waiting) % WAITING]
+            run.start = found.start
+            run.end = found.end
+            ear.n_waiting += 1
+
+    cdef void _settle(self, int64_t until) noexcept nogil:
+        """Move the floor to ``until``, before which all speech of both sides is known."""
+        cdef Ear *ear
+        cdef Run *run
+        cdef int64_t after
+        cdef int side, holder
+        while self.settled < until:
+            holder, after = 0, until
+            for side in range(2):
+                ear = &self.ears[side]
+                while ear.n_waiting > 0 and ear.waiting[ear.first].end <= self.settled:
+                    ear.first = (ear.first + 1) % WAITING
+                    ear.n_waiting -= 1
+                if ear.n_waiting == 0:
+                    continue
+                run = &ear.waiting[ear.first]
+                if run.start <= self.settled:
+                    holder |= 1 << side
+                    after = min(after, run.end)
+                else:
+                    after = min(after, run.start)
+            if holder != self.holder:
+                self.holder = holder
+                self._emit(FLOOR, 0, self.position, self.settled, holder)
+            self.partition[holder] += after - self.settled
+            self.settled = after
 
     # ---- events ----
 

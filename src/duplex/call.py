@@ -42,7 +42,7 @@ class CallPlan:
     seed: int = 7
     first_speaker: str = "assistant"
     condition: str = "clean"
-    detector: str = "rms"
+    detector: str = "edge"
     hold_ms: tuple[int, int] = (0, 0)
     adaptive: tuple[bool, bool] = (False, False)
     policy: Policy = field(default_factory=Policy)
@@ -213,6 +213,7 @@ class Call:
             self._watcher.on_tick(engine.position, heard)
 
     def _record_engine_events(self) -> None:
+        self._hangup.speaking(self._engine.position, self._engine.speaking)
         for event in self._engine.drain():
             match event:
                 case SegmentEvent():

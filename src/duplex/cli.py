@@ -91,7 +91,7 @@ def run(
     first_speaker: Annotated[
         str | None, typer.Option(help="caller or assistant [the scenario's, else assistant].")
     ] = None,
-    detector: Annotated[str, typer.Option(help="Floor detector: rms or webrtc.")] = "rms",
+    detector: Annotated[str, typer.Option(help="Floor detector: edge, rms or webrtc.")] = "edge",
     max_duration_seconds: Annotated[float, typer.Option(help="A call is cut off here.")] = 90,
     drain_ms: Annotated[int, typer.Option(help="Silence to record after the last word.")] = 1500,
     response_deadline_ms: Annotated[
@@ -187,7 +187,9 @@ def measure(
     labels: Annotated[
         Path | None, typer.Option(help="Labels of one recording: Audacity, RTTM or JSON.")
     ] = None,
-    detector: Annotated[str | None, typer.Option(help="What hears speech; see --help.")] = None,
+    detector: Annotated[
+        str | None, typer.Option(help="What hears speech: edge, rms or webrtc [edge].")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV on stdout.")] = False,
 ) -> None:

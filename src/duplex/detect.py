@@ -11,18 +11,22 @@ import numpy as np
 import numpy.typing as npt
 
 from duplex import _core
+from duplex.edge_width import edge_error
 from duplex.errors import InputError
 from duplex.resample import Resampler, resample
-from duplex.values import Segment, Side, Span
+from duplex.values import UNKNOWN_EDGE, EdgeError, Segment, Side, Span
 
 Pcm = npt.NDArray[np.int16]
 
-DETECTORS = ("rms", "webrtc")
+DETECTORS = ("edge", "rms", "webrtc")
 """Names of the detectors the engine has."""
 
 _BLOCK_S = 10
 _OTHER_RATE_HZ = 48_000
-_RATES_HZ = {"webrtc": (8_000, 16_000, 24_000, 48_000)}
+_RATES_HZ = {
+    "edge": tuple(range(8_000, 48_001, 400)),
+    "webrtc": (8_000, 16_000, 24_000, 48_000),
+}
 
 
 def webrtc_backend() -> str:
@@ -33,9 +37,10 @@ def webrtc_backend() -> str:
 def segments(pcm: Pcm, rate_hz: int, detector: str = "rms") -> list[Span]:
     """Find the voiced runs of ``pcm`` (int16 mono), in samples at ``rate_hz``.
 
-    ``rms`` takes any rate that has a whole number of samples in 20 ms, ``webrtc``
-    8, 16, 24 and 48 kHz; signals at other rates are resampled to 48 kHz first,
-    and their edges rounded back to samples of their own.
+    ``rms`` takes any rate that has a whole number of samples in 20 ms, ``edge`` any
+    from 8 to 48 kHz that has one in 2.5 ms, ``webrtc`` 8, 16, 24 and 48 kHz;
+    signals at other rates are resampled to 48 kHz first, and their edges rounded
+    back to samples of their own.
 
     Raises:
         InputError: no such detector, or a rate that cannot be resampled.
@@ -55,7 +60,8 @@ def segments(pcm: Pcm, rate_hz: int, detector: str = "rms") -> list[Span]:
 class Stream:
     """Speech of both sides while their audio passes; any chunking finds the same.
 
-    Rates and detectors are those of :func:`segments`, and so are the edges.
+    Rates and detectors are those of :func:`segments`, and so are the edges; ``edge``
+    also says how well each is known.
 
     Raises:
         InputError: no such detector, or a rate that cannot be resampled.
@@ -101,9 +107,13 @@ class Stream:
 
     def _drained(self) -> list[Segment]:
         return [
-            Segment(side=Side(side), span=self._span(start, end))
-            for kind, side, start, end in self._engine.drain()
-            if kind == _core.SEGMENT_KIND
+            Segment(
+                side=Side(side),
+                span=self._span(start, end),
+                onset=_error("onset", onset),
+                offset=_error("offset", offset),
+            )
+            for side, start, end, onset, offset in self._engine.drain_segments()
         ]
 
     def _span(self, start: int, end: int) -> Span:
@@ -111,6 +121,14 @@ class Stream:
             return Span(start=start, end=end)
         moved = (_back(at, self.rate_hz, self._taken) for at in (start, end))
         return Span(start=next(moved), end=next(moved))
+
+
+def _error(name: str, edge: tuple[float, bool, bool] | None) -> EdgeError:
+    """What the core knows of an edge, in ms."""
+    if edge is None:
+        return UNKNOWN_EDGE
+    deficit_db, masked, unreliable = edge
+    return edge_error(name, deficit_db, masked=masked, unreliable=unreliable)
 
 
 def _takes(detector: str, rate_hz: int) -> bool:

@@ -150,8 +150,9 @@ class Engine:
     Args:
         rate_hz: session rate.
         tick_ms: what one tick plays; no result depends on it.
-        detector: ``"rms"`` (contract 2.0, 20 ms windows) or ``"webrtc"`` (mode 2,
-            10 ms frames).
+        detector: ``"rms"`` (contract 2.0, 20 ms windows), ``"webrtc"`` (mode 2,
+            10 ms frames) or ``"edge"`` (places edges itself; it tells of speech
+            when it is over, and so does the floor).
         hold_ms: playout hold of (caller, assistant). 0 plays every sample at once.
             A hold is for a sender that keeps real-time pace: its first audio, and
             audio after a pause, waits that long in silence, and when the ring
@@ -203,6 +204,11 @@ class Engine:
         """Samples advanced so far."""
         return self._core.position
 
+    @property
+    def speaking(self) -> Holder:
+        """Who speaks now as far as one can tell; the floor follows when it is certain."""
+        return _HOLDERS[self._core.speaking]
+
     def feed(self, side: Side, pcm: Pcm) -> int:
         """Queue what ``side`` says (int16, contiguous); return the samples accepted.
 
@@ -250,7 +256,7 @@ class Engine:
         return [_event(*raw) for raw in self._core.drain()]
 
     def counts(self) -> Counts:
-        """Return the totals so far; frames not decided yet count as the last one."""
+        """Return the totals so far; what is not decided yet counts as the last."""
         silence, caller_only, assistant_only, overlap, clipped, lost = self._core.floor()
         return Counts(
             position=self._core.position,

@@ -45,6 +45,7 @@ class HangUp:
         self._verified = verified
         self._holder = "none"
         self._since = 0
+        self._speaking = False
         self._open_work: set[str] = set()
         self._finished = False
         self._closing = False
@@ -54,6 +55,13 @@ class HangUp:
     def floor(self, at: int, holder: str) -> None:
         self._holder = holder
         self._since = at
+        for side in Side:
+            if holder in (side.label, "both"):
+                self._spoke.setdefault(side, at)
+
+    def speaking(self, at: int, holder: str) -> None:
+        """Who speaks at ``at`` as far as one can tell, ahead of the floor."""
+        self._speaking = holder != "none"
         for side in Side:
             if holder in (side.label, "both"):
                 self._spoke.setdefault(side, at)
@@ -90,7 +98,7 @@ class HangUp:
 
     def _is_over(self, position: int) -> bool:
         done = self._finished or (self._verified_state and self._closing)
-        if not done or self._open_work or self._holder != "none":
+        if not done or self._open_work or self._holder != "none" or self._speaking:
             return False
         tail = self._samples(self._policy.quiet_ms + self._policy.drain_ms)
         return position - self._since >= tail

@@ -48,7 +48,7 @@ class RunOptions(BaseModel):
     tick_ms: int = Field(default=200, ge=1, le=10_000)
     seed: int = Field(default=7, ge=0, lt=2**63)
     first_speaker: Literal["caller", "assistant"] | None = None
-    detector: Literal["rms", "webrtc"] = "rms"
+    detector: Literal["edge", "rms", "webrtc"] = "edge"
     max_duration_seconds: float = Field(default=90, gt=0, le=7200)
     drain_ms: int = Field(default=1500, ge=0, le=60_000)
     response_deadline_ms: int = Field(default=5000, ge=1, le=600_000)

@@ -60,11 +60,30 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeError:
+    """How well one edge of a segment is known.
+
+    The true edge lies within ``plus_minus_ms`` of the reported one; None when
+    the detector does not say. ``masked``: noise hid where speech began or
+    ended. ``unreliable``: too much of it, so that no width is worth printing.
+    """
+
+    plus_minus_ms: float | None = None
+    masked: bool = False
+    unreliable: bool = False
+
+
+UNKNOWN_EDGE = EdgeError()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """One voiced run of one side."""
+    """One voiced run of one side, and how well its edges are known."""
 
     side: Side
     span: Span
+    onset: EdgeError = UNKNOWN_EDGE
+    offset: EdgeError = UNKNOWN_EDGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from duplex.intake.sound import Pcm, Repairs
 from duplex.intake.two_sides import TwoSides
 from duplex.values import Segment, Side, Span
 
-MAIN_DETECTOR = "rms"
+MAIN_DETECTOR = "edge"
 """What finds speech unless somebody asks for another detector."""
 CONTRACT_DETECTOR = "rms"
 WITNESS_DETECTOR = "webrtc"
@@ -59,10 +59,11 @@ class Listening:
         found = self.segments[detector or self.detector]
         return tuple(segment.span for segment in found if segment.side is side)
 
-    def own_speech(self, side: Side) -> tuple[Span, ...]:
+    def own_speech(self, side: Side) -> tuple[Segment, ...]:
         """What the detector found on one side, without the echoes of the other."""
         copies = {c.span for echo in self.echoes if echo.side is side for c in echo.segments}
-        return tuple(span for span in self.spans(side) if span not in copies)
+        found = self.segments[self.detector]
+        return tuple(s for s in found if s.side is side and s.span not in copies)
 
 
 def listen(sides: TwoSides, detector: str = MAIN_DETECTOR, also: Sequence[str] = ()) -> Listening:

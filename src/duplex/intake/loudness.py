@@ -101,7 +101,8 @@ def _leak(
 ) -> float | None:
     """How loud the other side is here while only it speaks, against its own level."""
     theirs = _frames(heard, others)
-    alone = theirs & ~_frames(heard, heard.spans(side), _MARGIN)
+    own = tuple(segment.span for segment in heard.own_speech(side))
+    alone = theirs & ~_frames(heard, own, _MARGIN)
     here = _mean(heard.levels.sides[side].energies, alone)
     there = _mean(heard.levels.sides[side.other].energies, alone)
     if here is None or there is None or noise is None or alone.sum() < FRAMES_PER_SECOND:

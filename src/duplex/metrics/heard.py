@@ -19,7 +19,7 @@ from duplex.metrics.intervals import Runs, merge
 from duplex.metrics.labels import widened, with_actions
 from duplex.metrics.speech import Sound, SoundKind, Speech, SpokenSegment
 from duplex.recording import Recording
-from duplex.values import Side, Span, Utterance
+from duplex.values import Segment, Side, Span, Utterance
 
 
 def speech_of(
@@ -109,9 +109,16 @@ def timeline_of(
     )
 
 
-def _spoken(spans: Iterable[Span], said: Sequence[Utterance]) -> tuple[SpokenSegment, ...]:
+def _spoken(found: Iterable[Segment], said: Sequence[Utterance]) -> tuple[SpokenSegment, ...]:
     return tuple(
-        SpokenSegment(start=span.start, end=span.end, text=_text(span, said)) for span in spans
+        SpokenSegment(
+            start=segment.span.start,
+            end=segment.span.end,
+            onset=segment.onset,
+            offset=segment.offset,
+            text=_text(segment.span, said),
+        )
+        for segment in found
     )
 
 

@@ -12,24 +12,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from duplex.metrics.intervals import Runs, merge
-from duplex.values import Side, Span, Utterance
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeError:
-    """How well one edge of a segment is known.
-
-    The true edge lies within ``plus_minus_ms`` of the reported one; None when
-    the detector does not say. ``masked``: noise hid where speech began or
-    ended. ``unreliable``: too much of it, so that no width is worth printing.
-    """
-
-    plus_minus_ms: float | None = None
-    masked: bool = False
-    unreliable: bool = False
-
-
-UNKNOWN_EDGE = EdgeError()
+from duplex.values import UNKNOWN_EDGE, Side, Span, Utterance
+from duplex.values import EdgeError as EdgeError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
