@@ -73,9 +73,7 @@ def arrivals(events: Iterable[Event]) -> tuple[Arrival, ...]:
         if event.type != "arrival" or event.side is None:
             continue
         names = ("sample", "head", "taken_at", "head_at", "arrived_at", "played_at")
-        values = {
-            name: value for name in names if (value := whole(event.fields, name)) is not None
-        }
+        values = {name: value for name in names if (value := whole(event.fields, name)) is not None}
         first_byte = flag(event.fields, "first_byte")
         if len(values) == len(names) and first_byte is not None:
             found.append(Arrival(side=event.side, first_byte=first_byte, **values))
