@@ -34,6 +34,8 @@ from duplex.recording.instrument import Pace
 from duplex.run_folder import RunFolder
 from duplex.values import Happening, Json, Side, Span, Utterance
 from gpt_live_voices import ToneVoice, Voices
+from stimuli import pcm as as_pcm
+from stimuli import voiced
 
 RATE = 24_000
 MS = RATE // 1000
@@ -42,9 +44,10 @@ ASKED = 1_500 * MS
 ENDS = CALLER_AT + ASKED
 
 
-def tone(length: int, hz: float = 300, peak: int = 8000) -> Pcm:
-    wave = peak * np.cos(2 * np.pi * hz * np.arange(length) / RATE)
-    return np.round(wave).astype(np.int16)
+def tone(length: int) -> Pcm:
+    """A voice-like sound of exactly ``length`` samples, loud at once, ending softly."""
+    # Past the 10 ms onset ramp, so that the first sample is audible to everybody.
+    return as_pcm(voiced((length + 240) / RATE))[240:]
 
 
 class Delayed:
@@ -265,6 +268,13 @@ class Replying(ToneVoice):
                 self._quiet = None
                 self._texts.append("yes")
         return await super().frame(pcm)
+
+    def _tone(self, samples: int) -> Pcm:
+        whole = tone(self.tone_ms * MS)
+        start = len(whole) - self._left
+        piece = whole[start : start + samples]
+        self._left -= len(piece)
+        return np.concatenate((piece, np.zeros(samples - len(piece), np.int16)))
 
 
 def live(connect: Connect) -> LiveSession:
