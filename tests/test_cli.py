@@ -8,11 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
 from duplex.cli import app
 from duplex.metrics.timeline import measure_file
+from duplex.wavfile import write_wav
 
 TREE = Path(__file__).parents[1]
 DATA = TREE / "tests" / "data"
@@ -74,6 +76,50 @@ def test_a_config_gives_options_and_the_command_line_wins(tmp_path: Path) -> Non
     assert 'no scenario "nobody"' in won.stderr
     config.write_text("[run]\nscenari = []\n", encoding="utf-8")
     assert "did you mean scenario" in duplex("run", "--config", str(config)).stderr
+
+
+def test_a_config_nested_beyond_reason_is_refused(tmp_path: Path) -> None:
+    config = tmp_path / "deep.toml"
+    config.write_text("a = " + "[" * 5000 + "]" * 5000, encoding="utf-8")
+    done = duplex("run", "--config", str(config))
+    assert done.exit_code == 2
+    assert "nested too deeply" in done.stderr
+
+
+def test_a_condition_a_scenario_asks_for_must_exist(tmp_path: Path) -> None:
+    source = json.loads((TREE / "scenarios/restaurant_booking_complete.json").read_text("utf-8"))
+    source["duplex"] = {"conditions": ["noise,snr=5"]}
+    file = tmp_path / "noisy.json"
+    file.write_text(json.dumps(source), encoding="utf-8")
+    done = duplex("run", "--data", str(file), "--out", str(tmp_path / "runs"))
+    assert done.exit_code == 2
+    assert 'condition "noise,snr=5" does not exist' in done.stderr
+
+
+@pytest.mark.parametrize("wav", ["silent", "empty", "text"])
+def test_a_caller_recording_that_holds_nothing_is_refused_before_any_call(
+    tmp_path: Path, wav: str
+) -> None:
+    path = tmp_path / f"{wav}.wav"
+    if wav == "text":
+        path.write_text("hello", encoding="utf-8")
+    else:
+        write_wav(path, np.zeros(2400 if wav == "silent" else 0, np.int16), 24_000)
+    done = duplex("run", "--caller", str(path), "--out", str(tmp_path / "runs"))
+    assert done.exit_code == 2, done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_nobody_reading_stderr_stops_no_talk() -> None:
+    program = (
+        "import os, sys; read, write = os.pipe(); os.close(read); os.dup2(write, 2);"
+        "from duplex.cli import talk; console = talk();"
+        "console.print('x'); console.print('y'); print('went on')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    assert done.stdout.strip() == "went on"
 
 
 def test_measure_timeline_prints_one_json_object_a_line() -> None:

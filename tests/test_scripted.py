@@ -198,3 +198,11 @@ def test_an_unreadable_recording_is_named(tmp_path: Path) -> None:
     for name in ("bad.wav", "empty.wav", "none.wav"):
         with pytest.raises(InputError, match=name):
             read_mono(tmp_path / name)
+
+
+def test_a_float_recording_is_as_loud_as_a_whole_number_one(tmp_path: Path) -> None:
+    wave = (0.5 * np.sin(np.arange(2400) * 0.05)).astype(np.float32)
+    soundfile.write(tmp_path / "float.wav", wave, 24_000, subtype="FLOAT")
+    samples, rate = read_mono(tmp_path / "float.wav")
+    assert rate == 24_000
+    assert np.abs(samples.astype(int)).max() == pytest.approx(16384, abs=2)

@@ -30,9 +30,16 @@ scenario_app = typer.Typer(help="Work on scenario files.", no_args_is_help=True)
 app.add_typer(scenario_app, name="scenario")
 
 
+class Talk(Console):
+    """The console for people; when nobody listens any more it falls silent."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
 def talk() -> Console:
     """The console for people: stderr, no markup, no highlighting."""
-    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    return Talk(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 
 def stop(message: str) -> NoReturn:
@@ -285,3 +292,6 @@ def main() -> None:
         # stdout was closed by whoever read it; what could be said was said.
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:
+        print(f"duplex: {plain(str(error))}", file=sys.stderr)
+        sys.exit(2)

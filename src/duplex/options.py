@@ -78,6 +78,12 @@ class RunOptions(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _out_is_a_path(self) -> RunOptions:
+        if not str(self.out).isprintable():
+            raise ValueError(f"out {str(self.out)!r} is no path, it holds control characters")
+        return self
+
+    @model_validator(mode="after")
     def _conditions_exist(self) -> RunOptions:
         unknown = [name for name in self.condition if name != "clean"]
         if unknown:
@@ -105,6 +111,8 @@ def read_config(path: Path) -> dict[str, object]:
         raise InputError(f"config {path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"config {path}: {error}") from None
+    except RecursionError:
+        raise InputError(f"config {path}: it is nested too deeply") from None
     extra = set(table) - {"run"}
     if extra:
         raise InputError(f"config {path}: unknown table [{min(extra)}], wanted [run]")

@@ -34,6 +34,7 @@ from duplex.metrics.timing_policy import TimingPolicy
 from duplex.metrics.transcript import transcript_text, transcripts
 from duplex.metrics.words import words_of
 from duplex.options import RunOptions
+from duplex.participants.wav import read_mono
 from duplex.recording import CallRecorder, Recording
 from duplex.results import schema
 from duplex.results.build import CallFigures, build_result
@@ -69,7 +70,8 @@ class _Held:
 
     end: CallEnd
     media_seconds: float
-    wall_seconds: float
+    began: float
+    ended: float
 
 
 def data_path(options: RunOptions) -> Path:
@@ -103,6 +105,8 @@ class Runner:
         self.chosen: tuple[Scenario, ...] = chosen[: options.max_examples]
         if not self.chosen:
             raise InputError(f"data {data_path(options)} holds no scenario")
+        for scenario in self.chosen:
+            _check_conditions(scenario)
         self._ends = Ends(options)
         self._wavs = {scenario.id: self._wav(scenario) for scenario in self.chosen}
         self._results: dict[str, schema.Result] = {}
@@ -156,7 +160,9 @@ class Runner:
         began = wall_seconds()
         async with AsyncExitStack() as stack:
             stack.callback(recorder.close)
-            pair = await self._ends.pair(scenario, self._wavs[scenario.id], self._seed, stack)
+            pair = await self._ends.pair(
+                scenario, self._wavs[scenario.id], self._seed(scenario), stack
+            )
             plan = self._plan(scenario, rate, pair)
             call = Call(
                 plan,
@@ -172,12 +178,15 @@ class Runner:
         return _Held(
             end=end,
             media_seconds=end.position / rate,
-            wall_seconds=wall_seconds() - began,
+            began=began,
+            ended=wall_seconds(),
         )
 
-    @property
-    def _seed(self) -> int:
-        return self._options.seed
+    def _seed(self, scenario: Scenario) -> int:
+        """The seed that was asked for, else the scenario's own, else the default."""
+        asked = "seed" in self._options.model_fields_set
+        own = scenario.duplex.seed
+        return self._options.seed if asked or own is None else own
 
     def _plan(self, scenario: Scenario, rate: int, pair: Pair) -> CallPlan:
         options = self._options
@@ -187,7 +196,7 @@ class Runner:
             rate_hz=rate,
             transport_ms=options.transport_ms,
             tick_ms=options.tick_ms,
-            seed=self._seed,
+            seed=self._seed(scenario),
             first_speaker=self._ends.first_speaker(scenario),
             detector=options.detector,
             hold_ms=pair.hold_ms,
@@ -211,6 +220,7 @@ class Runner:
             path = Path(self._options.caller)
             if not path.is_file():
                 raise InputError(f"caller {path}: no such file")
+            read_mono(path)  # a recording that cannot be played is refused before any call
             return path
         recordings = scenario.input.recordings
         if scenario.interaction == "single_turn" and recordings:
@@ -337,7 +347,10 @@ class Runner:
     def _speed(self) -> dict[str, Json]:
         """How much faster than real time: the calls alone, and with all start-up."""
         media = sum(held.media_seconds for held in self._held)
-        spent = sum(held.wall_seconds for held in self._held)
+        # From the first call's start to the last one's end: calls may be held side by side.
+        spent = max((held.ended for held in self._held), default=0.0) - min(
+            (held.began for held in self._held), default=0.0
+        )
         whole = process_seconds()
         return {
             "media_seconds": round(media, 3),
@@ -358,6 +371,12 @@ def versions() -> Mapping[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found | {name: at for name, at in engine_versions().items() if at is not None}
+
+
+def _check_conditions(scenario: Scenario) -> None:
+    unknown = [name for name in scenario.duplex.conditions or () if name != "clean"]
+    if unknown:
+        raise InputError(f'scenario {scenario.id}: condition "{unknown[0]}" does not exist (clean)')
 
 
 def _verifier(scenario: Scenario) -> Callable[[Json], bool] | None:

@@ -176,7 +176,7 @@ def wav_header(frames: int, rate_hz: int, channels: int) -> bytes:
 
 def write_wav(path: str | Path, samples: Pcm, rate_hz: int) -> None:
     """Write int16 samples of shape (n,) or (n, channels) to a new file."""
-    columns = samples.reshape(len(samples), -1).T
+    columns = (samples[:, None] if samples.ndim == 1 else samples).T
     with WavWriter(path, rate_hz, len(columns)) as writer:
         writer.append(*columns)
 

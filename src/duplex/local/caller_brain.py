@@ -233,6 +233,8 @@ class CallerBrain:
         wrong = self._known.wrong(meaning, self._told)
         if wrong:
             return self._correct(meaning, wrong)
+        # What is agreed to is wanted from now on.
+        self._known.take_offer(meaning, self._told)
         return self._say(self._chance.pick("yes", ("Yes, please.", "Yes, that's right, please.")))
 
     def _on_asked(self, meaning: Meaning) -> Sequence[Act]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import soundfile
 
 from duplex.clock import Clock
 from duplex.errors import InputError
@@ -21,6 +20,7 @@ from duplex.participants.base import Incoming, Pcm, Spoken
 from duplex.participants.scripted import AHEAD_MS, exact_ms, lay
 from duplex.resample import resample
 from duplex.values import Action, Happening, Json, Side
+from duplex.wavfile import read_wav
 
 SPEECH_RMS = 200.0
 """Blocks louder than this (int16) count as the other side speaking."""
@@ -153,10 +153,10 @@ class WavParticipant:
 
 def read_mono(path: Path) -> tuple[Pcm, int]:
     """Return a sound file's first channel as int16, and its rate; raise InputError."""
-    try:
-        samples, rate_hz = soundfile.read(path, dtype="int16", always_2d=True)
-    except (soundfile.LibsndfileError, OSError) as error:
-        raise InputError(f"recording {path}: {error}") from None
-    if not len(samples):
+    wav = read_wav(path)
+    if not wav.frames:
         raise InputError(f"recording {path}: it is empty")
-    return np.ascontiguousarray(samples[:, 0]), int(rate_hz)
+    samples = np.ascontiguousarray(wav.channel(0))
+    if not samples.any():
+        raise InputError(f"recording {path}: it is silent")
+    return samples, wav.rate_hz
