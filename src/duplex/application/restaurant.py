@@ -20,7 +20,7 @@ import datetime as dt
 
 from duplex.application.desk import Errand
 from duplex.application.model import Application, Procedure, Step, Stop
-from duplex.application.slots import Slot
+from duplex.application.slots import Slot, spoken_date, spoken_time
 from duplex.application.tools import State, Tool, ToolRefused
 from duplex.values import Json
 
@@ -60,7 +60,7 @@ def create_reservation(
 ) -> Json:
     """Book a table that is free."""
     if not _is_free(state, date, time, party_size):
-        raise ToolRefused(f"no table for {party_size} on {date} at {time}")
+        raise ToolRefused(_none_free(date, time, party_size))
     booked = _reservations(state)
     details: State = {
         "guest_name": guest_name.strip(),
@@ -106,7 +106,7 @@ def modify_reservation(
     if not _is_free(
         state, str(new["date"]), str(new["time"]), int(str(new["party_size"])), but=reservation_id
     ):
-        raise ToolRefused(f"no table for {new['party_size']} on {new['date']} at {new['time']}")
+        raise ToolRefused(_none_free(str(new["date"]), str(new["time"]), new["party_size"]))
     found.update(changes)
     state["reservations"] = booked
     state.update(changes)
@@ -128,6 +128,11 @@ def cancel_reservation(state: State, reservation_id: str) -> Json:
     state["reservations"] = booked
     state.update({"reservation_id": reservation_id, "cancelled": True})
     return {"reservation_id": reservation_id, "cancelled": True}
+
+
+def _none_free(date: str, time: str, party_size: Json) -> str:
+    """Say it as it would be spoken: the refusal is read out to the caller."""
+    return f"no table for {party_size} on {spoken_date(date)} at {spoken_time(time)}"
 
 
 def _reservations(state: State) -> list[Json]:

@@ -200,6 +200,9 @@ class CallerBrain:
             return self._complete((item.id,))
         if item.action == "finish":
             return self._leave("refused" if meaning.refused else "completed")
+        if meaning.refused:
+            # An offer that is agreed to is what is wanted from now on.
+            self._known.take_offer(meaning, self._told)
         return self._give([item], [key for key in meaning.asks if key not in item.facts])
 
     def _on_done(self, meaning: Meaning) -> Sequence[Act]:
