@@ -142,7 +142,7 @@ def test_a_full_slot_has_the_nearest_alternatives() -> None:
     toolbox = box(unavailable=["2026-08-07T19:00", "2026-08-07T19:30"])
     result = toolbox.run("check_availability", TABLE).result
     assert result == {**TABLE, "available": False, "alternatives": ["18:30", "20:00"]}
-    assert booked(toolbox).error == "no table for 2 on 2026-08-07 at 19:00"
+    assert booked(toolbox).error == "no table for 2 on August 7 at 7 p.m."
 
 
 def test_a_day_can_be_full() -> None:
