@@ -119,7 +119,7 @@ def _report(console: Console, finished: Finished) -> None:
     console.print(Text(plain(headline(run)), style="bold"))
     table = Table(box=None, pad_edge=False)
     for column in COLUMNS:
-        table.add_column(column, overflow="fold", no_wrap=column == COLUMNS[0])
+        table.add_column(column, overflow="fold", no_wrap=column != COLUMNS[-1])
     for row in rows(run):
         table.add_row(*(Text(plain(cell)) for cell in row.cells()))
     console.print(table)
