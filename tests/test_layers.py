@@ -15,6 +15,7 @@ LAYERS: dict[str, int] = {
     "engine": 2,
     "detect": 2,
     "resample": 2,
+    "active_level": 2,
     "clock": 2,
     "conditions": 2,
     "scenario": 2,
