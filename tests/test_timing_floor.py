@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyannote.core import Annotation, Segment, Timeline
 
 from duplex.metrics.floor import Floor, floor_json, floor_of
 from duplex.metrics.intervals import Runs, clip, merge
@@ -54,22 +54,33 @@ def test_an_empty_call_has_an_empty_floor() -> None:
     assert floor_of((), (), 0).duration == 0
 
 
-@settings(max_examples=60, deadline=None)
-@given(runs, runs, st.integers(1, 300))
-def test_the_floor_is_that_of_pyannote(a: Runs, b: Runs, duration: int) -> None:
-    core = pytest.importorskip("pyannote.core")
-    call = core.Timeline([core.Segment(0, duration)])
+long_runs = st.lists(
+    st.tuples(st.integers(-20, 90_000_000), st.integers(0, 200_000)), max_size=40
+).map(lambda found: merge([(start, start + length) for start, length in found]))
 
-    def timeline(voice: Runs) -> object:
-        return core.Timeline([core.Segment(*run) for run in clip(voice, 0, duration)]).support()
 
-    def length(*parts: object) -> int:
-        return round(sum(part.duration() for part in parts))  # type: ignore[attr-defined]
+@settings(max_examples=120, deadline=None)
+@given(
+    st.one_of(
+        st.tuples(runs, runs, st.integers(1, 300)),
+        st.tuples(long_runs, long_runs, st.integers(1, 86_400_000)),
+    )
+)
+def test_the_floor_is_that_of_pyannote(talk: tuple[Runs, Runs, int]) -> None:
+    a, b, duration = talk
+    call = Timeline([Segment(0, duration)])
+
+    def timeline(voice: Runs) -> Timeline:
+        return Timeline([Segment(*run) for run in clip(voice, 0, duration)]).support()
+
+    def length(part: Timeline) -> int:
+        seconds: float = part.duration()
+        return round(seconds)
 
     caller, assistant = timeline(a), timeline(b)
-    both = core.Annotation()
+    both = Annotation()
     for name, side in (("caller", caller), ("assistant", assistant)):
-        for part in side:  # type: ignore[attr-defined]
+        for part in side:
             both[part, name] = name
     overlap = length(both.get_overlap()) if both else 0
     silence = length(both.get_timeline().support().gaps(support=call)) if both else duration
