@@ -125,7 +125,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
 def test_missing_and_empty_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         list(measure_file(tmp_path / "none.jsonl"))
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="is no regular file but a folder"):
         list(measure_file(tmp_path))
     with pytest.raises(InputError, match="is empty"):
         list(measure_file(write(tmp_path, "", "")))

@@ -14,10 +14,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from duplex.errors import InputError
+from duplex.inputs import read_text
 
 DEFAULT_APPLICATION = "duplex.application.restaurant:application"
 ASSISTANTS = ("local", "gpt-live", "client")
 CALLERS = ("local", "gpt-live", "a .wav file")
+CONFIG_BYTES = 1 << 20
 
 
 class RunOptions(BaseModel):
@@ -106,10 +108,8 @@ def make(values: dict[str, object]) -> RunOptions:
 def read_config(path: Path) -> dict[str, object]:
     """Read ``[run]`` of a TOML file; unknown names are refused with the nearest one."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"config {path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        table = tomllib.loads(read_text(path, f"config {path}", limit=CONFIG_BYTES))
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"config {path}: {error}") from None
     except RecursionError:
         raise InputError(f"config {path}: it is nested too deeply") from None

@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -58,17 +57,6 @@ class Place:
 def chunk(name: bytes, body: bytes) -> bytes:
     """One chunk with its size and, if its length is odd, its padding."""
     return name + struct.pack("<I", len(body)) + body + b"\0" * (len(body) % 2)
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading; raises InputError when it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            yield file
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"{path} cannot be read: {reason}") from error
 
 
 def locate(file: BinaryIO, path: Path) -> Place | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from duplex.clock import utc_now
 from duplex.errors import InputError
+from duplex.inputs import entries, exists, is_folder
 from duplex.redact import Redactor
 from duplex.values import Json
 from duplex.wavfile import write_failed
@@ -51,7 +52,7 @@ class RunFolder:
     @classmethod
     def open(cls, path: str | Path) -> RunFolder:
         """Take a folder that exists; raises InputError when it does not."""
-        if not Path(path).is_dir():
+        if not is_folder(Path(path)):
             raise InputError(f"run folder {path} is no folder")
         return cls(Path(path))
 
@@ -80,7 +81,8 @@ class RunFolder:
 
     def call_ids(self) -> list[str]:
         """Ids of the calls that have events here, sorted."""
-        return sorted(file.stem for file in (self.path / "events").glob("*.jsonl"))
+        files = entries(self.path / "events")
+        return [file.stem for file in files if file.suffix == ".jsonl"]
 
     def write_json(self, path: Path, value: object) -> None:
         """Put strict JSON at ``path`` whole or not at all; secrets are hidden.
@@ -112,16 +114,17 @@ class RunFolder:
 def make_private(path: Path) -> None:
     """Make a folder and its missing parents, mode 0700; existing ones are left alone."""
     missing = []
-    while not path.exists():
-        missing.append(path)
-        path = path.parent
+    wanted = path
     try:
+        while not exists(path):
+            missing.append(path)
+            path = path.parent
+        if not is_folder(path):
+            raise InputError(f"{path} is a file, wanted a folder")
         for folder in reversed(missing):
             folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise write_failed(missing[0], error) from error
-    if not path.is_dir():
-        raise InputError(f"{path} is a file, wanted a folder")
+        raise write_failed(wanted, error) from error
 
 
 def safe_name(text: str) -> str:

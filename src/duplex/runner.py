@@ -25,6 +25,7 @@ from duplex.errors import DuplexError, InputError
 from duplex.grading.evidence import Evidence
 from duplex.grading.matching import state_satisfied
 from duplex.hangup import Policy
+from duplex.inputs import exists, is_folder
 from duplex.local.engines import engine_versions
 from duplex.metrics.contract import Settings
 from duplex.metrics.from_recording import contract_of
@@ -79,7 +80,7 @@ def data_path(options: RunOptions) -> Path:
     if options.data is not None:
         return options.data
     here = Path("scenarios")
-    if here.is_dir():
+    if is_folder(here):
         return here
     package = Path(__file__).parent
     shipped = package / "scenarios"
@@ -218,7 +219,7 @@ class Runner:
         """The caller's recording: the option's, or the first of a single-turn scenario."""
         if self._options.caller.lower().endswith(".wav"):
             path = Path(self._options.caller)
-            if not path.is_file():
+            if not exists(path):
                 raise InputError(f"caller {path}: no such file")
             read_mono(path)  # a recording that cannot be played is refused before any call
             return path

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from duplex.errors import InputError
+from duplex.inputs import entries, exists, is_file, is_folder
 from duplex.intake.sound import open_sound
 from duplex.recording.recorder import ASSISTANT_SOURCE, CALLER_SOURCE, CONVERSATION
 from duplex.run_folder import RunFolder
@@ -42,7 +43,7 @@ def takes(paths: Sequence[Path]) -> list[Take]:
     found: list[Take] = []
     files: list[Path] = []
     for path in paths:
-        if path.is_dir():
+        if is_folder(path):
             found += _paired(files)
             files = []
             found += _of_folder(path)
@@ -52,17 +53,17 @@ def takes(paths: Sequence[Path]) -> list[Take]:
 
 
 def _of_folder(folder: Path) -> Iterator[Take]:
-    if (folder / CONVERSATION).exists() or (folder / CALLER_SOURCE).exists():
+    if exists(folder / CONVERSATION) or exists(folder / CALLER_SOURCE):
         yield _of_call_folder(folder)
         return
-    if (folder / "events").is_dir():
+    if is_folder(folder / "events"):
         calls = RunFolder.open(folder).call_ids()
         if not calls:
             raise InputError(f"run folder {folder} holds no call yet")
         for call_id in calls:
             yield _call(folder, call_id)
         return
-    sounds = sorted(p for p in folder.iterdir() if p.suffix.lower() in SOUND_ENDINGS)
+    sounds = [p for p in entries(folder) if p.suffix.lower() in SOUND_ENDINGS]
     if not sounds:
         raise InputError(f"{folder} holds neither a call nor a sound file")
     yield from _paired(sounds)
@@ -71,10 +72,10 @@ def _of_folder(folder: Path) -> Iterator[Take]:
 def _of_call_folder(folder: Path) -> Take:
     place = folder.resolve()
     run_dir = place.parent.parent
-    if (run_dir / "events" / f"{place.name}.jsonl").is_file():
+    if is_file(run_dir / "events" / f"{place.name}.jsonl"):
         return _call(run_dir, place.name)
     stems = (folder / CALLER_SOURCE, folder / ASSISTANT_SOURCE)
-    if all(stem.exists() for stem in stems):
+    if all(exists(stem) for stem in stems):
         return Take(name=str(folder), files=stems, note=f"the call's events are missing; {_BARE}")
     return _bare(folder, "the call's events and stems are missing")
 
@@ -87,7 +88,7 @@ def _bare(folder: Path, why: str) -> Take:
 def _call(run_dir: Path, call_id: str) -> Take:
     audio = RunFolder.open(run_dir).audio(call_id)
     stems = (audio / CALLER_SOURCE, audio / ASSISTANT_SOURCE)
-    if not all(stem.exists() for stem in stems):
+    if not all(exists(stem) for stem in stems):
         return _bare(audio, "the call's stems are missing")
     return Take(name=str(audio), files=stems, run_dir=run_dir, call_id=call_id)
 

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from duplex.errors import DuplexError, InputError
-from duplex.riff import MAX_RATE_HZ, PCM, UNKNOWN_SIZE, locate, opened
+from duplex.inputs import opened, reason
+from duplex.riff import MAX_RATE_HZ, PCM, UNKNOWN_SIZE, locate
 
 Pcm = npt.NDArray[np.int16]
 
@@ -194,8 +195,7 @@ def open_private(path: Path) -> int:
 def write_failed(path: Path, error: OSError) -> WriteFailed:
     """The error for a file that cannot be written, with the reason in words."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    reason = "the disk is full" if full else (error.strerror or str(error)).lower()
-    return WriteFailed(f"{path} cannot be written: {reason}")
+    return WriteFailed(f"{path} cannot be written: {'the disk is full' if full else reason(error)}")
 
 
 # -- reading -------------------------------------------------------------------

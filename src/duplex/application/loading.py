@@ -10,6 +10,7 @@ from types import ModuleType
 
 from duplex.application.model import Application
 from duplex.errors import InputError
+from duplex.inputs import exists, opened
 
 DEFAULT_APPLICATION = "duplex.application.restaurant"
 
@@ -60,8 +61,10 @@ def _from_module(place: str) -> ModuleType:
 
 
 def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
+    if not exists(path):
         raise InputError(f"application {path}: no such file")
+    with opened(path, f"application {path}"):
+        pass  # what cannot be read, or would be waited for, is refused before it is run
     spec = importlib.util.spec_from_file_location(f"duplex_application_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise InputError(f"application {path}: cannot be loaded as a module")

@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from duplex.errors import InputError
+from duplex.inputs import read_bytes
 from duplex.intake.roles import Roles, side_in
 from duplex.values import Action, Side, Span, Utterance
 
@@ -97,12 +98,8 @@ def read_labels(path: Path, rate_hz: int, roles: Roles) -> Labels:
         InputError: naming file, line or JSON path, and what is wrong there.
     """
     try:
-        if path.stat().st_size > LARGEST_BYTES:
-            raise InputError(f"labels {path} are larger than {LARGEST_BYTES >> 20} MiB")
-        text = path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode("utf-8")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"labels {path} cannot be read: {reason}") from error
+        data = read_bytes(path, f"labels {path}", limit=LARGEST_BYTES)
+        text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"labels {path} are no UTF-8 text (byte {error.start})") from error
     if text.lstrip().startswith(("{", "[")):

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from duplex.errors import InputError
+from duplex.inputs import open_file
 from duplex.riff import PCM, Place, locate
 
 if TYPE_CHECKING:
@@ -159,13 +160,7 @@ def open_sound(path: Path) -> Sound:
         InputError: it cannot be read or decoded, or its rate is below 8 kHz; the
             message says what mends it.
     """
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path} is no regular file; save the audio to a file first")
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"{path} cannot be read: {reason}") from error
+    file = open_file(path)
     try:
         sound = _open(path, file)
         if sound.rate_hz < LOWEST_RATE_HZ:

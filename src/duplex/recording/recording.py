@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from duplex.errors import InputError
+from duplex.inputs import exists
 from duplex.recording import extract, instrument
 from duplex.recording.extract import BackendUsage, Delegation, Fault, Session, Transcript
 from duplex.recording.instrument import Arrival, CallerSound, Interrupted, Pace, Sending
@@ -181,7 +182,7 @@ def _frames(folder: Path, rate_hz: int) -> tuple[int | None, list[str]]:
     counts: dict[str, int] = {}
     damage: list[str] = []
     for name in AUDIO_FILES:
-        if not (folder / name).exists():
+        if not exists(folder / name):
             damage.append(f"{name} is missing")
             continue
         try:

@@ -16,6 +16,7 @@ from pathlib import Path, PureWindowsPath
 from pydantic import ValidationError
 
 from duplex.errors import InputError
+from duplex.inputs import entries, exists, is_file, is_folder, read_text
 from duplex.scenario.complaints import complaints
 from duplex.scenario.guards import guard_warnings
 from duplex.scenario.model import Recorded, Scenario, ScenarioFile, quoted
@@ -58,7 +59,7 @@ class Dataset:
     def recording(self, scenario: Scenario, recorded: Recorded) -> Path:
         """Return where a recording is; raise InputError if no such file can be read."""
         place = _inside(self.sources[scenario.id], recorded.path)
-        if place is None or not place.is_file():
+        if place is None or not is_file(place):
             raise InputError(
                 f"scenario {scenario.id}: recording {quoted(recorded.path)} is no file "
                 f"in {self.sources[scenario.id].parent}"
@@ -113,16 +114,16 @@ def inspect(path: str | Path) -> Findings:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        files = sorted(
+    if is_folder(path):
+        files = [
             entry
-            for entry in path.iterdir()
-            if entry.suffix.lower() in SUFFIXES and entry.name[0] != "." and entry.is_file()
-        )
+            for entry in entries(path, f"scenario {path}")
+            if entry.suffix.lower() in SUFFIXES and entry.name[0] != "." and is_file(entry)
+        ]
         if not files:
             raise InputError(f"scenario {path}: holds no file ending in {', '.join(SUFFIXES)}")
         return files
-    if not path.exists():
+    if not exists(path):
         raise InputError(f"scenario {path}: no such file{_nearest_file(path)}")
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
@@ -132,9 +133,11 @@ def _files(path: Path) -> list[Path]:
 
 
 def _nearest_file(path: Path) -> str:
-    if not path.parent.is_dir():
+    try:
+        beside = entries(path.parent)
+    except InputError:
         return ""
-    names = [entry.name for entry in path.parent.iterdir() if entry.suffix.lower() in SUFFIXES]
+    names = [entry.name for entry in beside if entry.suffix.lower() in SUFFIXES]
     return _did_you_mean(path.name, names)
 
 
@@ -161,16 +164,7 @@ def _take_file(file: Path, found: Findings, claimed: dict[str, tuple[str, str]])
 
 
 def _read(file: Path, name: str) -> Json:
-    try:
-        if file.stat().st_size > MAX_JSON_BYTES:
-            size = file.stat().st_size
-            raise InputError(f"{name}: has {size} bytes, want at most {MAX_JSON_BYTES}")
-        text = file.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"{name}: cannot be read: {reason}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name}: byte {error.start} is not UTF-8") from None
+    text = read_text(file, name, limit=MAX_JSON_BYTES)
     return read_json(text, name) if file.suffix.lower() == ".json" else read_yaml(text, name)
 
 

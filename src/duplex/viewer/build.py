@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from duplex.errors import DuplexError, InputError
+from duplex.inputs import exists, is_file, read_text
 from duplex.results import schema
 from duplex.results.run import COLUMNS, headline, rows
 from duplex.run_folder import RunFolder
@@ -50,7 +51,7 @@ def command(run: Path, output: Path | None = None, open_browser: bool = False) -
 
     ``run`` is a run's folder or a file in it. Raises DuplexError.
     """
-    folder = run.parent if run.is_file() else run
+    folder = run.parent if is_file(run) else run
     path = build(folder, output)
     size = path.stat().st_size / 1e6
     print(plain(f"wrote {path} ({size:.1f} MB, opens without a server)"), file=sys.stderr)
@@ -61,12 +62,9 @@ def command(run: Path, output: Path | None = None, open_browser: bool = False) -
 
 
 def _results(path: Path) -> schema.Run:
-    try:
-        content = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"run folder {path.parent} has no results.json") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"results {path} cannot be read: {error}") from error
+    if not exists(path):
+        raise InputError(f"run folder {path.parent} has no results.json")
+    content = read_text(path, f"results {path}")
     try:
         return schema.read_run(content)
     except DuplexError as error:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from duplex.errors import DuplexError
 from duplex.grading import Evidence
+from duplex.inputs import is_file
 from duplex.recording import Recording
 from duplex.results import schema
 from duplex.results.run import headline
@@ -170,7 +171,7 @@ def _guess(folder: Path, result: schema.Result) -> str:
     sample = number(result.duplex.get("sample"))
     name = result.scenario_id
     sampled = f"{name}.s{sample:.0f}" if sample is not None else name
-    return sampled if RunFolder(folder).events(sampled).is_file() else name
+    return sampled if is_file(RunFolder(folder).events(sampled)) else name
 
 
 def _audio(
@@ -200,7 +201,7 @@ def _inside(folder: Path, relative: str | None) -> Path | None:
     if relative is None:
         return None
     path = (folder / relative).resolve()
-    return path if path.is_relative_to(folder.resolve()) and path.is_file() else None
+    return path if path.is_relative_to(folder.resolve()) and is_file(path) else None
 
 
 def _kept(recording: Recording | None, lost: str, samples: Pcm | None, rate_hz: int) -> list[Json]:
