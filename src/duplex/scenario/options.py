@@ -13,6 +13,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
+from duplex import conditions
+from duplex.errors import InputError
 from duplex.values import Action
 
 Level = Literal["off", "occasional", "frequent"]
@@ -39,7 +41,21 @@ def _is_condition(value: str) -> str:
         raise PydanticCustomError(
             "duplex", "is no condition, want for example 'telephony' or 'noise,snr=15'"
         )
+    try:
+        conditions.parse(value)
+    except InputError as error:
+        message = str(error).partition(": ")[2]
+        raise PydanticCustomError("duplex", "{message}", {"message": message}) from None
     return value
+
+
+def _compose(values: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        conditions.parse(values)
+    except InputError as error:
+        message = f"do not compose: {str(error).partition(': ')[2]}"
+        raise PydanticCustomError("duplex", "{message}", {"message": message}) from None
+    return values
 
 
 class _Options(BaseModel):
@@ -86,7 +102,12 @@ class DuplexOptions(_Options):
 
     rate_hz: Literal[8000, 16000, 24000, 48000] | None = None
     conditions: (
-        Annotated[tuple[Annotated[str, AfterValidator(_is_condition)], ...], Strict(False)] | None
+        Annotated[
+            tuple[Annotated[str, AfterValidator(_is_condition)], ...],
+            Strict(False),
+            AfterValidator(_compose),
+        ]
+        | None
     ) = None
     persona: PersonaLevels | None = None
     first_speaker: Literal["caller", "assistant"] | None = None
