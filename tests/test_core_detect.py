@@ -78,8 +78,8 @@ def test_a_signal_that_is_not_contiguous_is_read_right() -> None:
 
 
 def test_an_unknown_detector_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match='"silero" is not one of edge, rms, webrtc'):
-        segments(np.zeros(10, np.int16), 24_000, "silero")
+    with pytest.raises(InputError, match='"ten" is not one of edge, rms, webrtc, silero'):
+        segments(np.zeros(10, np.int16), 24_000, "ten")
 
 
 def test_the_floor_moves_where_the_windows_say() -> None:

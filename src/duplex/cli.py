@@ -195,7 +195,7 @@ def measure(
         Path | None, typer.Option(help="Labels of one recording: Audacity, RTTM or JSON.")
     ] = None,
     detector: Annotated[
-        str | None, typer.Option(help="What hears speech: edge, rms or webrtc [edge].")
+        str | None, typer.Option(help="What hears speech: edge, rms, webrtc or silero [edge].")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV on stdout.")] = False,
