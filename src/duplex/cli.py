@@ -33,6 +33,13 @@ app.add_typer(scenario_app, name="scenario")
 class Talk(Console):
     """The console for people; when nobody listens any more it falls silent."""
 
+    def _check_buffer(self) -> None:
+        # A terminal that was closed is an input/output error, a pipe a broken one.
+        try:
+            super()._check_buffer()
+        except OSError:
+            self.quiet = True
+
     def on_broken_pipe(self) -> None:
         self.quiet = True
 
@@ -215,6 +222,47 @@ def measure(
             detector=detector or measuring.MAIN_DETECTOR,
             as_json=as_json,
             csv=csv,
+            console=talk(),
+        )
+    except DuplexError as error:
+        stop(str(error))
+    raise typer.Exit(code)
+
+
+@app.command()
+def remeasure(
+    run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    detector: Annotated[
+        str | None, typer.Option(help="What hears speech: edge, rms, webrtc or silero [the run's].")
+    ] = None,
+    response_deadline_ms: Annotated[
+        int | None, typer.Option(help="A reply later than this is missed [the run's].")
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=VALUE of the timing policy, such as awkward_silence_ms=2000."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Folder in RUN/remeasured to write to [the time].")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
+) -> None:
+    """Measure a run again under another detector, policy or version; its files stay.
+
+    Example: duplex remeasure runs/run_live_20260801_120000_1a2b3c --response-deadline-ms 3000
+    """
+    from duplex import remeasuring
+
+    try:
+        code = remeasuring.command(
+            run_folder,
+            detector=detector,
+            response_deadline_ms=response_deadline_ms,
+            policy=policy or [],
+            name=name,
+            as_json=as_json,
+            markdown=markdown,
             console=talk(),
         )
     except DuplexError as error:

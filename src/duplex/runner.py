@@ -8,44 +8,31 @@ is computed here that metrics, grading or results do not compute.
 from __future__ import annotations
 
 import asyncio
-import json
-import platform
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Protocol
 
 from duplex import scenario as scenarios
-from duplex.call import Call, CallEnd, CallPlan, Watcher
-from duplex.clock import Clock, VirtualClock, WallClock, process_seconds, wall_seconds
-from duplex.ends import PLAYOUT_HOLD_MS, Ends, Pair
+from duplex.about_run import Held, about, configuration, versions
+from duplex.assessing import assess, basis_of, not_held
+from duplex.call import Call, CallPlan, Watcher
+from duplex.clock import Clock, VirtualClock, WallClock, wall_seconds
+from duplex.ends import Ends, Pair
 from duplex.errors import DuplexError, InputError
-from duplex.grading.evidence import Evidence
 from duplex.grading.matching import state_satisfied
 from duplex.hangup import Policy
-from duplex.inputs import exists, is_folder
-from duplex.local.engines import engine_versions
-from duplex.metrics.contract import Settings
-from duplex.metrics.from_recording import contract_of
-from duplex.metrics.of_call import timing_of_call
-from duplex.metrics.ticks import ticks_of
-from duplex.metrics.timing_policy import TimingPolicy
-from duplex.metrics.transcript import transcript_text, transcripts
-from duplex.metrics.words import words_of
+from duplex.inputs import exists, is_folder, reason
 from duplex.options import RunOptions
 from duplex.participants.wav import read_mono
-from duplex.recording import CallRecorder, Recording
+from duplex.recording import CallRecorder
 from duplex.results import schema
-from duplex.results.build import CallFigures, build_result
 from duplex.results.observed import Basis
 from duplex.results.run import build_run
 from duplex.run_folder import RunFolder
 from duplex.scenario import Dataset, Scenario
 from duplex.values import SESSION_RATE_HZ, Json
-
-PACKAGES = ("duplex-voice", "numpy", "soxr", "webrtcvad-wheels", "websockets")
 
 
 class Audience(Protocol):
@@ -63,16 +50,6 @@ class Finished:
     run: schema.Run
     folder: Path
     stopped: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Held:
-    """One call that was held, with how much media went by in how much time."""
-
-    end: CallEnd
-    media_seconds: float
-    began: float
-    ended: float
 
 
 def data_path(options: RunOptions) -> Path:
@@ -111,7 +88,7 @@ class Runner:
         self._ends = Ends(options)
         self._wavs = {scenario.id: self._wav(scenario) for scenario in self.chosen}
         self._results: dict[str, schema.Result] = {}
-        self._held: list[_Held] = []
+        self._held: list[Held] = []
         self._opened_in = 0.0
 
     async def run(self) -> Finished:
@@ -131,11 +108,17 @@ class Runner:
             async with asyncio.TaskGroup() as group:
                 for scenario in self.chosen:
                     group.create_task(self._one(scenario, gate))
-        except* DuplexError as errors:
-            raise errors.exceptions[0] from None
+        except BaseExceptionGroup as errors:
+            problem = _first(errors)
+            # What was held stays listed, if there is still anywhere to write it.
+            with suppress(DuplexError):
+                self._written(over=True)
+            raise problem from problem.__cause__
         finally:
             await self._ends.close()
-        return Finished(run=self._written(), folder=self._folder.path, stopped=self._stop())
+        return Finished(
+            run=self._written(over=True), folder=self._folder.path, stopped=self._stop()
+        )
 
     async def _one(self, scenario: Scenario, gate: asyncio.Semaphore) -> None:
         async with gate:
@@ -143,7 +126,9 @@ class Runner:
                 return
             held = await self._hold(scenario)
             self._held.append(held)
-            result = await asyncio.to_thread(self._judge, scenario)
+            result = await asyncio.to_thread(
+                assess, self._folder, self._options, scenario, self._basis(scenario)
+            )
             self._results[scenario.id] = result
             self._written()
             if self.audience is not None:
@@ -151,7 +136,7 @@ class Runner:
 
     # -- one call -----------------------------------------------------------
 
-    async def _hold(self, scenario: Scenario) -> _Held:
+    async def _hold(self, scenario: Scenario) -> Held:
         options = self._options
         rate = scenario.duplex.rate_hz or SESSION_RATE_HZ
         clock: Clock = WallClock(rate) if options.clock == "wall" else VirtualClock(rate)
@@ -176,7 +161,7 @@ class Runner:
                 stop=self._stop,
             )
             end = await call.hold()
-        return _Held(
+        return Held(
             end=end,
             media_seconds=end.position / rate,
             began=began,
@@ -228,150 +213,35 @@ class Runner:
             return self._dataset.recording(scenario, recordings[0])
         return None
 
-    # -- after the call -----------------------------------------------------
-
-    def _judge(self, scenario: Scenario) -> schema.Result:
-        """Measure and grade one call from its files; write its own folder whole."""
-        folder = self._folder
-        recording = Recording.load(folder.path, scenario.id)
-        settings = Settings(response_deadline_ms=self._options.response_deadline_ms)
-        audio = folder.audio(scenario.id)
-        words = audio / "conversation.transcript.txt"
-        heard = recording.duration > 0
-        result = build_result(
-            scenario,
-            Evidence.from_recording(recording),
-            CallFigures(
-                audio=contract_of(recording, settings) if heard else None,
-                response_deadline_ms=settings.response_deadline_ms,
-                timing=self._timing(recording) if heard else None,
-                extra={"words": words_of(recording, scenario).as_json()},
-                unknown={"/duplex/timing": "no sound was recorded"},
-            ),
-            basis=self._basis(scenario),
-            conversation_audio=folder.relative(audio / "conversation.wav"),
-            conversation_transcript=folder.relative(words),
-        )
-        folder.write_text(words, transcript_text(recording))
-        folder.write_json(folder.transcript(scenario.id), transcripts(recording))
-        folder.write_json(audio / "conversation.result.json", result.model_dump(mode="json"))
-        if self._options.ticks:
-            ticks = ticks_of(recording, self._options.tick_ms)
-            lines = "".join(json.dumps(tick, allow_nan=False) + "\n" for tick in ticks)
-            folder.write_text(audio / "ticks.jsonl", lines)
-        return result
-
-    def _timing(self, recording: Recording) -> Mapping[str, Json]:
-        policy = TimingPolicy(response_deadline_ms=self._options.response_deadline_ms)
-        return timing_of_call(recording, policy=policy).as_json()
-
-    def _basis(self, scenario: Scenario) -> Basis:
-        options = self._options
-        if self._wavs[scenario.id] is not None:
-            return Basis(
-                audio_source=f"recording_{_word(options.assistant)}",
-                caller_mode="recording",
-                attribution="scenario_text",
-                validity_scope="recorded_caller",
-                caller_tells_agenda=False,
-            )
-        if options.caller == "local":
-            source = "dual_local" if options.assistant == "local" else "local_gpt_live"
-            return Basis(audio_source=source)
-        source = "dual_gpt_live" if options.assistant != "local" else "gpt_live_local"
-        return Basis(
-            audio_source=source,
-            caller_mode="gpt-live",
-            attribution="post_hoc_audio_and_transcript",
-            validity_scope="frontend_only_caller_delegation",
-            caller_tells_agenda=False,
-        )
-
     # -- results ------------------------------------------------------------
 
-    def _written(self) -> schema.Run:
-        """Build the run from the results so far and put it on disk whole."""
+    def _basis(self, scenario: Scenario) -> Basis:
+        return basis_of(self._options, recorded=self._wavs[scenario.id] is not None)
+
+    def _written(self, *, over: bool = False) -> schema.Run:
+        """Build the run from the results so far and put it on disk whole.
+
+        Once the run is ``over``, calls that were not held are listed as such.
+        """
+        if over:
+            for scenario in self.chosen:
+                if scenario.id not in self._results:
+                    basis = self._basis(scenario)
+                    self._results[scenario.id] = not_held(self._options, scenario, basis)
         listed = [
             self._results[scenario.id] for scenario in self.chosen if scenario.id in self._results
         ]
+        first = {self._ends.first_speaker(scenario) for scenario in self.chosen}
         run = build_run(
             listed,
             run_id=self._folder.id,
             execution_mode="live" if self._options.clock == "wall" else "offline",
             dataset=str(data_path(self._options)),
-            configuration=self._configuration(),
-            duplex=self._about(),
+            configuration=configuration(self._options, first),
+            duplex=about(self._options, self._held, self._opened_in),
         )
         self._folder.write_json(self._folder.results, run.model_dump(mode="json"))
         return run
-
-    def _configuration(self) -> schema.Configuration:
-        options = self._options
-        remote_caller = options.caller == "gpt-live"
-        remote = options.assistant != "local"
-        first = {self._ends.first_speaker(scenario) for scenario in self.chosen}
-        return schema.Configuration(
-            model=options.model if remote else "local",
-            backend_model=None,
-            assistant_mode=options.delegation,
-            assistant_endpoint="",
-            voice=options.voice,
-            first_speaker=first.pop() if len(first) == 1 else "mixed",
-            simulator_model=options.simulator_model if remote_caller else options.caller,
-            simulator_voice=options.simulator_voice,
-            simulator_backend_model=None,
-            simulator_backend_reasoning_effort=None,
-            semantic_drain=False,
-            completion_model=None,
-            completion_timeout_seconds=None,
-            concurrency=options.concurrency,
-            audio_condition="clean",
-            audio_realism={},
-            tick_ms=options.tick_ms,
-            response_deadline_ms=options.response_deadline_ms,
-            seed=options.seed,
-        )
-
-    def _about(self) -> dict[str, Json]:
-        options = self._options
-        return {
-            "versions": dict(versions()),
-            "machine": {"processor": _processor(), "python": platform.python_version()},
-            "clock": options.clock,
-            "transport_ms": options.transport_ms,
-            "detector": options.detector,
-            "playout_hold": {"start_ms": PLAYOUT_HOLD_MS, "adaptive": True},
-            "application": options.application,
-            "speed": self._speed(),
-        }
-
-    def _speed(self) -> dict[str, Json]:
-        """How much faster than real time: the calls alone, and with all start-up."""
-        media = sum(held.media_seconds for held in self._held)
-        # From the first call's start to the last one's end: calls may be held side by side.
-        spent = max((held.ended for held in self._held), default=0.0) - min(
-            (held.began for held in self._held), default=0.0
-        )
-        whole = process_seconds()
-        return {
-            "media_seconds": round(media, 3),
-            "call_seconds": round(spent, 3),
-            "opening_seconds": round(self._opened_in, 3),
-            "process_seconds": round(whole, 3),
-            "call": round(media / spent, 2) if spent > 0 else None,
-            "with_start_up": round(media / whole, 2) if whole > 0 else None,
-        }
-
-
-def versions() -> Mapping[str, str]:
-    """Versions of the packages that decide a call's bytes, those installed."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found | {name: at for name, at in engine_versions().items() if at is not None}
 
 
 def _check_conditions(scenario: Scenario) -> None:
@@ -388,20 +258,25 @@ def _verifier(scenario: Scenario) -> Callable[[Json], bool] | None:
     return lambda state: state_satisfied(expected, state, initial)
 
 
-def _sentence(result: schema.Result, held: _Held) -> str:
+def _sentence(result: schema.Result, held: Held) -> str:
     why = f" ({result.error.message})" if result.error is not None else ""
     return f"{result.status} after {held.media_seconds:.1f} s of call{why}"
 
 
-def _word(kind: str) -> str:
-    return "local" if kind == "local" else "gpt_live"
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one exception to tell of several: ours first, the system's in our words."""
+    found = list(_leaves(errors))
+    ours = [error for error in found if isinstance(error, DuplexError)]
+    if ours:
+        return ours[0]
+    if isinstance(found[0], OSError):
+        return InputError(f"{found[0].filename or 'the run'}: {reason(found[0])}")
+    return found[0]
 
 
-def _processor() -> str:
-    """The processor's name where the system tells it; its kind elsewhere."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.machine()
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.machine()
+def _leaves(errors: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in errors.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +31,7 @@ INTERRUPTED = 130
 
 
 class _Stop:
-    """Set by the first signal; the second one ends the process."""
+    """Set by the first signal; a second Ctrl-C ends the process."""
 
     def __init__(self, console: Console) -> None:
         self.asked = False
@@ -84,7 +85,7 @@ def command(options: RunOptions, *, console: Console, as_json: bool, verbose: bo
     if as_json:
         print(schema.to_json(finished.run))
     _report(console, finished)
-    if finished.stopped and not finished.run.results:
+    if finished.stopped and not _held_calls(finished.run):
         return INTERRUPTED
     return exit_code(finished.run)
 
@@ -107,14 +108,20 @@ def _signals(stop: _Stop) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# A terminal that is closed hangs up; Windows has no such signal.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM) + ((signal.SIGHUP,) if sys.platform != "win32" else ())
+
+
+def _held_calls(run: schema.Run) -> list[schema.Result]:
+    return [result for result in run.results if result.duplex.get("outcome") != "not_run"]
 
 
 def _report(console: Console, finished: Finished) -> None:
     """One sentence, a table, where the files are, and what to do next."""
     run = finished.run
-    if not run.results:
-        console.print(Text("no call was finished"))
+    held = _held_calls(run)
+    if not held:
+        console.print(Text(f"no call was held; results: {finished.folder / 'results.json'}"))
         return
     console.print(Text(plain(headline(run)), style="bold"))
     table = Table(box=None, pad_edge=False)
@@ -129,15 +136,14 @@ def _report(console: Console, finished: Finished) -> None:
             Text(f"speed: {speed['call']}× real time, {speed['with_start_up']}× with start-up")
         )
     console.print(Text(f"results: {finished.folder / 'results.json'}"))
-    listen = finished.folder / str(run.results[0].artifacts.conversation_audio)
+    listen = finished.folder / str(held[0].artifacts.conversation_audio)
     console.print(Text(f"recording: {listen}"))
     console.print(Text(f"viewer: {finished.folder / 'viewer.html'}"))
-    console.print(Text(f"next: {_next(finished, run)}"))
+    console.print(Text(f"next: {_next(finished, run, held[0])}"))
 
 
-def _next(finished: Finished, run: schema.Run) -> str:
+def _next(finished: Finished, run: schema.Run, first: schema.Result) -> str:
     """The next command to try, with paths that exist."""
-    first = run.results[0]
     transcript = first.artifacts.conversation_transcript
     if first.status != "passed" and transcript is not None:
         return f"cat {_shown(finished.folder / transcript)}"

@@ -24,6 +24,11 @@ from duplex.values import Json, Side
 _DIMENSIONS = tuple(schema.Dimensions.model_fields)
 _MEANT = frozenset({"/error", "/validity/reason", "/observability/tools/executed"})
 """Nulls that say "none", or that somebody passed to a tool."""
+AUDIO_REASONS = {
+    "/metrics/audio": "no response opportunity was counted",
+    "/metrics/audio/response_latency_ms": "no caller turn was answered in time",
+}
+"""Why contract 2.0 of a call that was measured may hold nulls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +56,19 @@ def build_result(
     conversation_audio: str | None = None,
     conversation_transcript: str | None = None,
     sample: int = 1,
+    failing: Failing | None = None,
 ) -> schema.Result:
-    """Build the result of one call; paths are relative to the run's folder."""
+    """Build the result of one call; paths are relative to the run's folder.
+
+    ``failing`` says why a call was not held, and then why each null is one.
+    """
     graded = grade(scenario, evidence)
     soundness = validity(evidence, basis)
-    failing = failure(evidence, soundness.reason)
+    unheld = None if failing is None else failing.message
+    failing = failing or failure(evidence, soundness.reason)
     metrics = schema.Metrics(
         task=_task(graded, evidence, counts=failing is None),
-        audio=_audio(figures),
+        audio=audio_metrics(figures.audio, figures.response_deadline_ms),
         consumption=_consumption(evidence),
     )
     result = schema.Result(
@@ -78,7 +88,7 @@ def build_result(
         ),
     )
     ours = _duplex(evidence, graded, failing, figures, sample)
-    reasons = _reasons(evidence, figures, basis, failing)
+    reasons = _reasons(evidence, figures, basis) if unheld is None else _unheld(unheld)
     unknown = explain(result.model_dump(exclude={"duplex"}), reasons, _MEANT)
     if figures.timing is None:
         unknown["/duplex/timing"] = reasons.get("/duplex/timing", "timing was not measured")
@@ -113,8 +123,8 @@ def _task(graded: Grade, evidence: Evidence, *, counts: bool) -> schema.TaskMetr
     )
 
 
-def _audio(figures: CallFigures) -> schema.AudioMetrics:
-    audio = figures.audio
+def audio_metrics(audio: ContractMetrics | None, response_deadline_ms: int) -> schema.AudioMetrics:
+    """``metrics.audio`` of one call; all null where there was nothing to measure."""
     fields = schema.Opportunities.model_fields
     if audio is None:
         nothing = schema.Extent(cumulative=None, maximum=None)
@@ -124,7 +134,7 @@ def _audio(figures: CallFigures) -> schema.AudioMetrics:
             interruption_rate=None,
             speaking_duration_ms=nothing,
             floor_hold_silence_ms=nothing,
-            response_deadline_ms=figures.response_deadline_ms,
+            response_deadline_ms=response_deadline_ms,
             response_opportunities=schema.Opportunities(**dict.fromkeys(fields)),
             response_exclusion_reasons=None,
         )
@@ -141,7 +151,7 @@ def _audio(figures: CallFigures) -> schema.AudioMetrics:
             cumulative=audio.floor_hold_silence_ms.cumulative,
             maximum=audio.floor_hold_silence_ms.maximum,
         ),
-        response_deadline_ms=figures.response_deadline_ms,
+        response_deadline_ms=response_deadline_ms,
         response_opportunities=schema.Opportunities(
             caller_turn_count=counted.caller_turn_count,
             response_eligible_count=counted.response_eligible_count,
@@ -250,17 +260,20 @@ def _duplex(
     return ours | dict(figures.extra or {})
 
 
-def _reasons(
-    evidence: Evidence, figures: CallFigures, basis: Basis, failing: Failing | None
-) -> dict[str, str]:
+def _unheld(message: str) -> dict[str, str]:
+    """The one reason for everything that a call that was not held leaves open."""
+    blocks = (*schema.Result.model_fields, "duplex/timing")
+    return {f"/{block}": message for block in blocks}
+
+
+def _reasons(evidence: Evidence, figures: CallFigures, basis: Basis) -> dict[str, str]:
     """Say why each value that may be null would be; longer pointers win."""
     unseen = "the application under test reported nothing"
     reasons = {
         "/metrics/task": unseen,
         "/metrics/task/semantic_quality": "no judge was asked",
         "/metrics/task/task_completed": "the call does not count",
-        "/metrics/audio": "no response opportunity was counted",
-        "/metrics/audio/response_latency_ms": "no caller turn was answered in time",
+        **AUDIO_REASONS,
         "/metrics/consumption/frontend": "the assistant's session reported no usage",
         "/metrics/consumption/backend": basis.no_tokens,
         "/artifacts": "the file was not written",
@@ -270,6 +283,6 @@ def _reasons(
         "/observability/completion/termination_reason": "the call's log has no end",
     }
     if figures.audio is None:
+        reasons = {name: why for name, why in reasons.items() if name not in AUDIO_REASONS}
         reasons["/metrics/audio"] = "the call left no recording to measure"
-        del reasons["/metrics/audio/response_latency_ms"]
     return reasons | dict(figures.unknown or {})

@@ -14,7 +14,7 @@ from duplex.values import Side
 
 Outcome = Literal["counted", "never_spoke", "invalidated", "not_run"]
 
-_NEVER_OPENED = frozenset({"caller_connection", "assistant_connection"})
+_NEVER_OPENED = frozenset({"caller_connection", "assistant_connection", "not_run"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

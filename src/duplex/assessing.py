@@ -1,0 +1,105 @@
+"""One call's result from its files: measured, graded, and written into the call's own folder.
+
+It holds no call and keeps no list; what it says of a call follows from the
+recording and the scenario alone. A call that was never held has a result too,
+which says so. The runner drives it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from duplex.grading.evidence import Evidence
+from duplex.metrics.contract import Settings
+from duplex.metrics.from_recording import contract_of
+from duplex.metrics.of_call import timing_of_call
+from duplex.metrics.ticks import ticks_of
+from duplex.metrics.timing_policy import TimingPolicy
+from duplex.metrics.transcript import transcript_text, transcripts
+from duplex.metrics.words import words_of
+from duplex.options import RunOptions
+from duplex.recording import Recording
+from duplex.results import schema
+from duplex.results.build import CallFigures, build_result
+from duplex.results.observed import Basis
+from duplex.results.outcome import Failing
+from duplex.run_folder import RunFolder
+from duplex.scenario import Scenario
+from duplex.values import Json
+
+NOT_HELD = Failing(stage="not_run", message="the run was over before this call was held")
+
+
+def assess(
+    folder: RunFolder, options: RunOptions, scenario: Scenario, basis: Basis
+) -> schema.Result:
+    """Measure and grade a call that was held; write its own folder whole."""
+    recording = Recording.load(folder.path, scenario.id)
+    settings = Settings(response_deadline_ms=options.response_deadline_ms)
+    audio = folder.audio(scenario.id)
+    words = audio / "conversation.transcript.txt"
+    heard = recording.duration > 0
+    result = build_result(
+        scenario,
+        Evidence.from_recording(recording),
+        CallFigures(
+            audio=contract_of(recording, settings) if heard else None,
+            response_deadline_ms=settings.response_deadline_ms,
+            timing=_timing(recording, options) if heard else None,
+            extra={"words": words_of(recording, scenario).as_json()},
+            unknown={"/duplex/timing": "no sound was recorded"},
+        ),
+        basis=basis,
+        conversation_audio=folder.relative(audio / "conversation.wav"),
+        conversation_transcript=folder.relative(words),
+    )
+    folder.write_text(words, transcript_text(recording))
+    folder.write_json(folder.transcript(scenario.id), transcripts(recording))
+    folder.write_json(audio / "conversation.result.json", result.model_dump(mode="json"))
+    if options.ticks:
+        ticks = ticks_of(recording, options.tick_ms)
+        lines = "".join(json.dumps(tick, allow_nan=False) + "\n" for tick in ticks)
+        folder.write_text(audio / "ticks.jsonl", lines)
+    return result
+
+
+def not_held(options: RunOptions, scenario: Scenario, basis: Basis) -> schema.Result:
+    """The result of a call that was asked for and never begun."""
+    return build_result(
+        scenario,
+        Evidence(),
+        CallFigures(response_deadline_ms=options.response_deadline_ms),
+        basis=basis,
+        failing=NOT_HELD,
+    )
+
+
+def basis_of(options: RunOptions, *, recorded: bool) -> Basis:
+    """Who held a call, in the words of the contract; ``recorded``: a WAV was the caller."""
+    if recorded:
+        return Basis(
+            audio_source="recording_local"
+            if options.assistant == "local"
+            else "recording_gpt_live",
+            caller_mode="recording",
+            attribution="scenario_text",
+            validity_scope="recorded_caller",
+            caller_tells_agenda=False,
+        )
+    if options.caller == "local":
+        source = "dual_local" if options.assistant == "local" else "local_gpt_live"
+        return Basis(audio_source=source)
+    source = "dual_gpt_live" if options.assistant != "local" else "gpt_live_local"
+    return Basis(
+        audio_source=source,
+        caller_mode="gpt-live",
+        attribution="post_hoc_audio_and_transcript",
+        validity_scope="frontend_only_caller_delegation",
+        caller_tells_agenda=False,
+    )
+
+
+def _timing(recording: Recording, options: RunOptions) -> Mapping[str, Json]:
+    policy = TimingPolicy(response_deadline_ms=options.response_deadline_ms)
+    return timing_of_call(recording, policy=policy).as_json()
