@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from duplex.options import RunOptions
     from duplex.participants.base import Participant
     from duplex.recording import Recording
+    from duplex.remeasuring import remeasure
     from duplex.runner import Finished, Runner
     from duplex.scenario import Dataset, Scenario
     from duplex.values import Side
@@ -36,6 +37,7 @@ _HOMES = {
     "Scenario": "duplex.scenario",
     "Side": "duplex.values",
     "measure": "duplex.measuring",
+    "remeasure": "duplex.remeasuring",
     "run": "duplex.api",
 }
 
@@ -53,6 +55,7 @@ __all__ = [
     "Scenario",
     "Side",
     "measure",
+    "remeasure",
     "run",
 ]
 

@@ -14,10 +14,10 @@ import webbrowser
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from duplex.errors import DuplexError, InputError
-from duplex.inputs import exists, is_file, read_text
+from duplex.inputs import is_file
 from duplex.results import schema
 from duplex.results.run import COLUMNS, headline, rows
+from duplex.results.stored import home, load_results
 from duplex.run_folder import RunFolder
 from duplex.screen import plain
 from duplex.values import Json
@@ -40,9 +40,9 @@ def build(run_dir: str | Path, output: Path | None = None, *, limit: int = SOUND
     Raises InputError when there are no results to show.
     """
     folder = RunFolder.open(run_dir)
-    run = _results(folder.results)
+    run = load_results(folder.results)
     path = output if output is not None else folder.path / NAME
-    _write(path, _page(folder.path, run, limit))
+    _write(path, _page(home(folder.path), run, limit))
     return path
 
 
@@ -59,18 +59,6 @@ def command(run: Path, output: Path | None = None, open_browser: bool = False) -
     if open_browser and not webbrowser.open(path.resolve().as_uri()):
         print(f"no browser was found; open {plain(str(path))} in one", file=sys.stderr)
     return 0
-
-
-def _results(path: Path) -> schema.Run:
-    if not exists(path):
-        raise InputError(f"run folder {path.parent} has no results.json")
-    content = read_text(path, f"results {path}")
-    try:
-        return schema.read_run(content)
-    except DuplexError as error:
-        # A file of another kind can be wrong in hundreds of places; the first one tells it.
-        told = " ".join(str(error).split("\n")[:3])
-        raise InputError(f"results {path}: {clean(told)[:300]}") from error
 
 
 def _page(folder: Path, run: schema.Run, limit: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from duplex.errors import DuplexError
 from duplex.grading import Evidence
@@ -16,7 +16,7 @@ from duplex.inputs import is_file
 from duplex.recording import Recording
 from duplex.results import schema
 from duplex.results.run import headline
-from duplex.run_folder import RunFolder, safe_name
+from duplex.results.stored import call_id
 from duplex.values import Json
 from duplex.viewer import contract, say, sound, timeline
 from duplex.viewer.checks import checks, steps
@@ -148,30 +148,13 @@ def _panel(title: str, note: str, rows: list[Row]) -> Json:
     return {"title": title, "note": note, "rows": [row.as_json() for row in rows]}
 
 
-def call_name(result: schema.Result) -> str | None:
-    """The call's id as its files have it, told by where its audio is; None when they tell none."""
-    for path in (result.artifacts.conversation_audio, result.artifacts.conversation_transcript):
-        parts = PurePosixPath(path).parts if path is not None else ()
-        if len(parts) == 3 and parts[0] == "audio" and safe_name(parts[1]) == parts[1]:
-            return parts[1]
-    return None
-
-
 def _recording(folder: Path, result: schema.Result) -> tuple[Recording | None, str]:
     """The recording, or the reason why there is none."""
-    name = call_name(result) or _guess(folder, result)
+    name = call_id(folder, result)
     try:
         return Recording.load(folder, name), ""
     except DuplexError as error:
         return None, clean(str(error)).replace(str(folder), folder.name)
-
-
-def _guess(folder: Path, result: schema.Result) -> str:
-    """A call without audio: its scenario's id, with the sample where there are several."""
-    sample = number(result.duplex.get("sample"))
-    name = result.scenario_id
-    sampled = f"{name}.s{sample:.0f}" if sample is not None else name
-    return sampled if is_file(RunFolder(folder).events(sampled)) else name
 
 
 def _audio(
