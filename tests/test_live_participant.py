@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -17,10 +18,11 @@ from duplex.local.pipe import pipe
 from duplex.local.seams import Note, Pcm, VoiceFrame, Words
 from duplex.local.server import LocalServer
 from duplex.participants.live import Limits, LiveSession
+from duplex.participants.live_reading import Reading
 from duplex.participants.live_words import Piece, conversation
 from duplex.participants.transport import Transport, TransportClosed, sessions_url
 from duplex.protocols.gpt_live import estimate_tokens
-from duplex.protocols.gpt_live_client import LiveConfig
+from duplex.protocols.gpt_live_client import Info, LiveConfig
 from duplex.protocols.gpt_live_server import SessionConfig
 from duplex.values import Happening, Side
 from gpt_live_voices import ToneVoice, Voices
@@ -159,6 +161,17 @@ async def test_utterances_come_from_the_voices_notes_where_it_sends_them() -> No
     ]
     (assistant,) = (await call(held(opening="note mine"), 4_000)).told("utterance")
     assert (assistant["action"], assistant["source"]) == (None, "transcript")
+
+
+@pytest.mark.parametrize("side", Side)
+def test_a_stale_utterance_of_a_caller_keeps_its_mark(side: Side) -> None:
+    note = {"text": "hm", "start_ms": 900, "end_ms": 990, "stale": True, "decided_ms": 400}
+    reading = Reading(side, "local")
+    reading.take(Info(code="duplex.utterance", message=json.dumps(note)), None)
+    [told] = reading.collect()
+    assert isinstance(told, Happening)
+    marked = {name: told.fields[name] for name in ("stale", "decided_ms") if name in told.fields}
+    assert marked == ({"stale": True, "decided_ms": 400} if side is Side.CALLER else {})
 
 
 async def test_without_notes_utterances_are_runs_of_transcript_without_a_gap() -> None:

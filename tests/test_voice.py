@@ -175,6 +175,32 @@ async def test_what_is_waiting_is_said_once_the_other_side_is_silent() -> None:
     assert done.text() == " a b c"
 
 
+@pytest.mark.parametrize(
+    ("starts", "stale"), [(2500, True), (3400, True), (1700, True), (9000, False)]
+)
+async def test_words_decided_before_the_other_side_spoke_again_say_so(
+    starts: int, stale: bool
+) -> None:
+    # sierra-research/tau2-bench#522: thinking takes 1.5 s, a code word comes meanwhile
+    slow = ThinkTimes(brain_ms=1500, jitter=0.0)
+    theirs = scene(10_000, (200, 1200), (starts, starts + 700))
+    done = await talk(make(Script(answers=[(Say(text=HELLO),)]), think=slow), theirs)
+    (note,) = done.of("utterance")
+    assert (note.fields.get("stale"), "decided_ms" in note.fields) == (stale or None, stale)
+    if stale:
+        # 1 200 end + 500 quiet + 300 ears: what was heard until then is what it answers.
+        assert abs(int(str(note.fields["decided_ms"])) - 2000) <= 40
+        assert int(str(note.fields["start_ms"])) >= starts + 700
+    assert done.of("late") == []
+
+
+async def test_an_interruption_is_never_stale() -> None:
+    brain = Script(over={400: (Say(text=HELLO, over=True),)})
+    done = await talk(make(brain), scene(4000, (200, 3000)))
+    (note,) = done.of("utterance")
+    assert "stale" not in note.fields
+
+
 async def test_commentary_is_spoken_within_a_second_in_a_silence() -> None:
     voice = make(Script())
     await voice.begin(VirtualClock(RATE))

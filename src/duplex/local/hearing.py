@@ -62,6 +62,8 @@ class Hearing:
         self.ends = Endpointer()
         self.current: Theirs | None = None
         """The utterance in progress."""
+        self.last_end = 0
+        """Where the last whole utterance ended."""
         self._ears = ears
         self._thinking = thinking
         self._blocks: deque[Pcm] = deque(maxlen=_KEPT_BLOCKS)
@@ -95,6 +97,7 @@ class Hearing:
         elif self.current is not None:
             self.current.end = edge.end
             if edge.kind is Kind.ENDED:
+                self.last_end = edge.end
                 self._decode(self.current)
             self._give_up_early()
             self.current = None

@@ -155,7 +155,9 @@ class Note:
     It travels as an ``info`` event with ``code`` ``duplex.<kind>`` and a JSON
     object as ``message``. Kinds and fields: ``utterance`` {text, action,
     start_ms, end_ms, items, complete}, ``agenda`` {item_id, status}, ``finished``
-    {outcome}, ``sound`` {kind, start_ms, end_ms}, ``late`` {what, late_ms}.
+    {outcome}, ``sound`` {kind, start_ms, end_ms}, ``late`` {what, late_ms}. An
+    utterance decided before the other side's last words, and begun after them,
+    also has ``stale`` true and ``decided_ms``.
     """
 
     kind: str

@@ -65,6 +65,10 @@ class Speech:
     """Silence wanted between this side's previous words and these."""
     pieces: list[Piece]
     task: asyncio.Task[None]
+    decided: int = 0
+    """What was heard up to here is what it answers."""
+    stale: bool = False
+    """The other side spoke between the decision and its beginning."""
     start: int = 0
     end: int = 0
     wanted_at: int | None = None

@@ -200,6 +200,7 @@ class LocalVoice:
             mouth=self._mouth,
             style=self.style,
         )
+        speech.decided = self._position
         self._queue.append(speech)
         return speech
 
@@ -288,6 +289,7 @@ class LocalVoice:
         self._speech = speech
         speech.start = speech.end = self._position
         speech.exempt = over
+        speech.stale = not over and self._hearing.last_end > speech.decided
 
     async def _render(self, target: Level) -> None:
         """Fill the block that is played next."""
@@ -351,6 +353,8 @@ class LocalVoice:
                 "items": list(speech.say.items),
                 "complete": complete,
             }
+            if speech.stale:
+                fields |= {"stale": True, "decided_ms": to_ms(speech.decided)}
             self._told.notes.append(Note(kind="utterance", fields=fields))
         self._report(speech, complete=complete)
 

@@ -195,6 +195,8 @@ class Reading:
             "action": action if known else None,
             "source": "caller_intent" if caller else "transcript",
         }
+        if caller and note.get("stale") is True:
+            fields |= _only(note, "stale", "decided_ms")
         self.tell("utterance", fields, received_at)
 
     def _fault(self, stage: str, code: str, message: str, *, fatal: bool) -> RemoteFault:
