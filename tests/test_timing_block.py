@@ -25,10 +25,10 @@ from duplex.values import Action, Json
 from timing_scenes import at, conversations, label, measured, nulls, sound, speech, sure
 
 PINNED_DEFINITIONS = {
-    "1.0": "fe526a3a2299cc0c981a2ea34a6d78eef6f6d0a15f2759a5dd86cdd4615c013e",
+    "1.0": "89629c1f32bf20e9538a22106e6e6117e454570a2c0d7d6b2fa9c0975ffff738",
 }
 PINNED_BLOCK = {
-    "1.0": "46faf9865dbc127074be4345ae102547de55abd8d4a6ee00b2c9fb900699db8e",
+    "1.0": "aa343a5b376a922e35071bd205de3c2808891307d81610c9026fa7a4eb47e1a0",
 }
 
 

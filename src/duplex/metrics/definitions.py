@@ -73,7 +73,8 @@ DEFINITIONS: dict[str, Definition] = {
     "false_yield": _define(
         "count, rate",
         "The assistant stops within 1 s of the start of a backchannel, tic or side speech and "
-        "stays quiet for 600 ms.",
+        "stays quiet for 600 ms, or within 1 s of its own echo, to go on by itself later though "
+        "the caller made no sound and no tool is known to have been at work.",
         "callback-voice",
     ),
     "selectivity": _define(

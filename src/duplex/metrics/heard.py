@@ -12,22 +12,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from duplex.conditions import AcousticEcho, parse
+from duplex.errors import InputError
 from duplex.intake.labels import LabelledSound, Labels
 from duplex.intake.listen import CONTRACT_DETECTOR, Listening
 from duplex.metrics.contract import Label, LabelledTimeline, Settings
 from duplex.metrics.intervals import Runs, merge
 from duplex.metrics.labels import widened, with_actions
 from duplex.metrics.speech import Sound, SoundKind, Speech, SpokenSegment
+from duplex.metrics.timing_policy import samples
 from duplex.recording import Recording
 from duplex.values import Segment, Side, Span, Utterance
 
 
 def speech_of(
-    heard: Listening, labels: Labels, *, tools: Runs = (), tick_ms: float = 0.0
+    heard: Listening,
+    labels: Labels,
+    *,
+    tools: Runs = (),
+    tick_ms: float = 0.0,
+    echo_delay: int | None = None,
 ) -> Speech:
     """The speech of a recording; echoes of the other side are left out.
 
-    ``tools`` are spans in samples in which tools or delegated work ran.
+    ``tools`` are spans in samples in which tools or delegated work ran;
+    ``echo_delay`` is the echo of the line, where somebody knows it without hearing it.
     """
     return Speech(
         rate_hz=heard.rate_hz,
@@ -39,6 +48,7 @@ def speech_of(
         tools=tools,
         tick_ms=tick_ms,
         detector=heard.detector,
+        echo_delay=_echo_found(heard) if echo_delay is None else echo_delay,
     )
 
 
@@ -49,7 +59,24 @@ def speech_of_call(recording: Recording, heard: Listening) -> Speech:
         labels_of(recording, heard.rate_hz),
         tools=tool_runs(recording, heard.rate_hz),
         tick_ms=float(recording.transport_ms or 0),
+        echo_delay=_echo_applied(recording, heard.rate_hz),
     )
+
+
+def _echo_found(heard: Listening) -> int | None:
+    """The delay of an echo of the assistant that was found on the caller's channel."""
+    lags = [echo.lag_ms for echo in heard.echoes if echo.side is Side.CALLER]
+    return samples(lags[0], heard.rate_hz) if lags else None
+
+
+def _echo_applied(recording: Recording, rate_hz: int) -> int | None:
+    """The delay of the acoustic echo that the call's line had; None without any."""
+    try:
+        condition = parse(recording.condition or "clean")
+    except InputError:
+        return None  # spelled by a version that knew other conditions
+    echoes = [one for one in condition.uplink if isinstance(one, AcousticEcho) and one.gain > 0]
+    return samples(echoes[0].delay_ms, rate_hz) if echoes else None
 
 
 def labels_of(recording: Recording, rate_hz: int) -> Labels:

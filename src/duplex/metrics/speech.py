@@ -53,6 +53,8 @@ class Speech:
     ``labels`` are the caller's own (their action says what was meant), ``tools``
     the spans in which tools or delegated work ran. ``tick_ms`` is added to the
     uncertainty of every latency: the grid, if any, on which audio was placed.
+    ``echo_delay`` is after how many samples the assistant hears itself through the
+    caller's microphone; None when no such echo is known.
     """
 
     rate_hz: int
@@ -64,6 +66,7 @@ class Speech:
     tools: Runs = ()
     tick_ms: float = 0.0
     detector: str = "unknown"
+    echo_delay: int | None = None
 
     def side(self, side: Side) -> tuple[SpokenSegment, ...]:
         """Segments of one side, as given."""

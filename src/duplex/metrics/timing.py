@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from duplex.metrics.floor import Floor, floor_of
 from duplex.metrics.live_facts import ClockFacts, LiveFacts
+from duplex.metrics.own_echo import EchoHeard, echoes_of
 from duplex.metrics.relay import Relay, relay_of
 from duplex.metrics.responses import Outcome, ReplyKind, Responses, responses_of
 from duplex.metrics.scores import TurnTaking, turn_taking
@@ -22,7 +23,7 @@ from duplex.metrics.tick_panel import TickPanel, panel_of, ticks_of
 from duplex.metrics.timing_json import block_json
 from duplex.metrics.timing_policy import TIMING_VERSION, TimingPolicy
 from duplex.metrics.turns import Talk, talk_of
-from duplex.metrics.yielding import SELECTIVE, Event, Yielding, yielding_of
+from duplex.metrics.yielding import SELECTIVE, Yielding, yielding_of
 from duplex.values import Json, Side
 
 
@@ -42,6 +43,8 @@ class Ledger:
 class TimingBlock:
     """Everything the timing block says about one call; lengths are in samples.
 
+    ``echoes`` is None where the line is not known to echo.
+
     The latencies, stops and intervals kept beside the distributions are what
     pooling over calls needs.
     """
@@ -53,6 +56,7 @@ class TimingBlock:
     floor: Floor
     responses: Responses
     yielding: Yielding
+    echoes: tuple[EchoHeard, ...] | None
     taking: TurnTaking
     panel: TickPanel
     relay: Relay
@@ -83,7 +87,19 @@ class TimingBlock:
 
     @property
     def false_yield(self) -> Rate:
-        return _errors(event for event in self.yielding.events if event.speaking)
+        known = [event.error for event in self.yielding.events if event.speaking]
+        return _errors([*known, *(echo.error for echo in self.echoes or ())])
+
+    @property
+    def false_yield_causes(self) -> dict[str, Rate | None]:
+        """The same by what the assistant stopped for; None where the line has no known echo."""
+        spoken = [event for event in self.yielding.events if event.speaking]
+        causes: dict[str, Rate | None] = {
+            name: _errors(event.error for event in spoken if event.kind is kind)
+            for name, kind in SELECTIVE.items()
+        }
+        echo = None if self.echoes is None else _errors(echo.error for echo in self.echoes)
+        return {**causes, "echo": echo}
 
     @property
     def agent_interruption(self) -> Rate:
@@ -95,7 +111,7 @@ class TimingBlock:
     def selectivity(self, name: str) -> Rate:
         """Share of right reactions to one kind of sound; ``name`` is one of SELECTIVE."""
         kind = SELECTIVE[name]
-        errors = _errors(event for event in self.yielding.events if event.kind is kind)
+        errors = _errors(event.error for event in self.yielding.events if event.kind is kind)
         right = errors.denominator - errors.numerator
         return Rate(numerator=right, denominator=errors.denominator)
 
@@ -126,6 +142,7 @@ def timing(
         floor=floor_of(talk.runs(Side.CALLER), talk.runs(Side.ASSISTANT), talk.duration),
         responses=responses,
         yielding=yielding,
+        echoes=None if speech.echo_delay is None else echoes_of(talk, speech, policy),
         taking=turn_taking(talk, responses, yielding, speech.tools),
         panel=panel_of(ticks_of(talk, speech, policy)),
         relay=relay_of(talk, responses.replies, facts),
@@ -194,6 +211,6 @@ def _no_latency(talk: Talk) -> str:
     return "no caller turn was answered with a latency"
 
 
-def _errors(events: Iterable[Event]) -> Rate:
-    known = [event.error for event in events if event.error is not None]
+def _errors(errors: Iterable[bool | None]) -> Rate:
+    known = [error for error in errors if error is not None]
     return Rate(numerator=sum(known), denominator=len(known))

@@ -8,6 +8,7 @@ nothing but nulls, to why it is one.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -43,7 +44,7 @@ def block_json(block: TimingBlock) -> dict[str, Json]:
         **writer.distributions(),
         **writer.rates(),
         **writer.ratios(),
-        "ledger": _ledger(block),
+        "ledger": dict(dataclasses.asdict(block.ledger)),
         "awkward_silence": _awkward(block),
         "unanswered_turns": _unanswered(block),
         "turn_taking_score": writer.known(
@@ -108,6 +109,7 @@ class _Writer:
             "false_yield": {
                 "count": false_yield.numerator,
                 **self._rate("/false_yield", false_yield, "nothing to yield to falsely"),
+                "causes": self._causes(),
             },
             "selectivity": {
                 name: self._selectivity(name, kind) for name, kind in SELECTIVE.items()
@@ -284,6 +286,16 @@ class _Writer:
         )
         return {**rate, "labelled": sum(event.labelled for event in events)}
 
+    def _causes(self) -> Json:
+        causes: dict[str, Json] = {}
+        for name, rate in self._block.false_yield_causes.items():
+            pointer = f"/false_yield/causes/{name}"
+            counts: Json = None
+            if rate is not None:
+                counts = {"count": rate.numerator, "n": rate.denominator}
+            causes[name] = self.known(pointer, counts, "no echo of the assistant is known")
+        return causes
+
     def _spread(self, pointer: str, found: Distribution) -> Json:
         self.unknown |= found.unknown(pointer)
         return found.as_json()
@@ -318,18 +330,6 @@ class _Writer:
 
     def _ms_of(self, count: int | None) -> float | None:
         return None if count is None else self._ms(count)
-
-
-def _ledger(block: TimingBlock) -> Json:
-    ledger = block.ledger
-    return {
-        "attempted": ledger.attempted,
-        "answered": ledger.answered,
-        "late": ledger.late,
-        "unanswered": ledger.unanswered,
-        "censored": ledger.censored,
-        "excluded": ledger.excluded,
-    }
 
 
 def _awkward(block: TimingBlock) -> Json:
