@@ -133,7 +133,7 @@ class _About:
             _panel(
                 "Contract 2.0",
                 "for comparison with the public harness",
-                contract.audio_rows(members(metrics.get("audio")), reasons),
+                contract.audio_rows(metrics, reasons),
             ),
             _panel("Task and use", "", contract.task_rows(metrics, reasons)),
             _panel("Instrument and ticks", "", instrument_rows(self.timing)),

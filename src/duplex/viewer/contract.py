@@ -1,89 +1,62 @@
 """Rows of contract 2.0, of the task and of what a call was held with.
 
-Names are the results file's; what they mean is said here in one sentence each.
-The figures stand in the file; none is made here.
+Figures stand in the results file and meanings in the definitions of metrics;
+neither is made here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from duplex.metrics.contract_definitions import (
+    AUDIO_DEFINITIONS,
+    CONTRACT_DEFINITIONS,
+    TASK_DEFINITIONS,
+)
 from duplex.values import Json
 from duplex.viewer import say
 from duplex.viewer.reading import Reasons, clean, compact, members, number, text
 from duplex.viewer.rows import Row, label, not_known
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Field:
-    pointer: str
-    name: str
-    unit: str
-    meaning: str = ""
-
-
-def _field(pointer: str, name: str, unit: str, meaning: str = "") -> _Field:
-    return _Field(pointer=pointer, name=name, unit=unit, meaning=meaning)
-
-
-_SOURCE = "contract 2.0"
-_AUDIO = (
-    _field("response_rate", "response rate", "share",
-           "Caller turns answered by the deadline, out of those answered or missed."),
-    _field("response_latency_ms", "response latency", "ms",
-           "Mean over answered turns, from the end of the caller's voice to the next assistant "
-           "voice, in 20 ms steps."),
-    _field("interruption_rate", "interruption rate", "",
-           "Times the assistant began inside a caller turn, divided by response opportunities; "
-           "it can exceed 1."),
-    _field("speaking_duration_ms/cumulative", "assistant speech", "ms",
-           "Length of everything the assistant said."),
-    _field("speaking_duration_ms/maximum", "longest speech", "ms",
-           "Most voice inside one assistant line."),
-    _field("floor_hold_silence_ms/cumulative", "silence while working", "ms",
-           "Time in which delegated work was open and neither side spoke."),
-    _field("floor_hold_silence_ms/maximum", "longest silence while working", "ms",
-           "The longest stretch of it."),
-    _field("response_opportunities/response_total", "response opportunities", "",
-           "Turns answered plus turns missed."),
-    _field("response_opportunities/response_late_count", "late replies", "",
-           "Missed turns that were answered after the deadline."),
-    _field("response_opportunities/response_excluded_count", "excluded turns", "",
-           "Backchannels, closings, and turns that ended while the assistant spoke."),
-)  # fmt: skip
-_TASK = (
-    _field("task/task_completed", "task completed", "", "Every required check passed."),
-    _field("task/semantic_quality/score", "semantic quality", "",
-           "Mean of the judged dimensions, 0 to 1."),
-    _field("task/tool_accuracy", "tool accuracy", "share",
-           "Expected tool calls made, out of the larger of expected and made; 0 after a "
-           "prohibited call."),
-    _field("task/tool_calls/actual", "tool calls", "", "Tools the application ran."),
-    _field("task/tool_calls/expected", "tool calls expected", ""),
-    _field("task/delegations/actual", "delegations", "", "Times the assistant handed work over."),
-    _field("task/delegations/expected", "delegations expected", ""),
-    _field("task/turns/actual", "turns", ""),
-    _field("task/turns/expected", "turns expected", ""),
-    _field("consumption/frontend/audio_duration_ms", "session audio used", "ms",
-           "As the assistant's session counted it last."),
-    _field("consumption/backend/total_tokens", "backend tokens", "",
-           "Each backend response counted once."),
-)  # fmt: skip
+_NAMES = {
+    "audio/response_rate": "response rate",
+    "audio/response_latency_ms": "response latency",
+    "audio/interruption_rate": "interruption rate",
+    "audio/speaking_duration_ms/cumulative": "assistant speech",
+    "audio/speaking_duration_ms/maximum": "longest speech",
+    "audio/floor_hold_silence_ms/cumulative": "silence while working",
+    "audio/floor_hold_silence_ms/maximum": "longest silence while working",
+    "audio/response_opportunities/response_total": "response opportunities",
+    "audio/response_opportunities/response_late_count": "late replies",
+    "audio/response_opportunities/response_excluded_count": "excluded turns",
+    "task/task_completed": "task completed",
+    "task/semantic_quality/score": "semantic quality",
+    "task/tool_accuracy": "tool accuracy",
+    "task/tool_calls/actual": "tool calls",
+    "task/tool_calls/expected": "tool calls expected",
+    "task/delegations/actual": "delegations",
+    "task/delegations/expected": "delegations expected",
+    "task/turns/actual": "turns",
+    "task/turns/expected": "turns expected",
+    "consumption/frontend/audio_duration_ms": "session audio used",
+    "consumption/backend/total_tokens": "backend tokens",
+}
+"""What rows are called; what the names mean is for the definitions to say."""
 
 
-def audio_rows(audio: Mapping[str, Json], reasons: Reasons) -> list[Row]:
+def audio_rows(metrics: Mapping[str, Json], reasons: Reasons) -> list[Row]:
     """``metrics.audio``; pointers of ``reasons`` are relative to the result."""
-    rows = [_row(field, audio, reasons, "/metrics/audio/") for field in _AUDIO]
+    rows = [_row(pointer, metrics, reasons) for pointer in AUDIO_DEFINITIONS]
+    audio = members(metrics.get("audio"))
     excluded = members(audio.get("response_exclusion_reasons"))
     told = [f"{label(name)}: {say.whole(count)}" for name, count in excluded.items()]
     if told:
-        rows.append(Row(name="excluded because", value="; ".join(told), source=_SOURCE))
+        rows.append(Row(name="excluded because", value="; ".join(told), source="contract 2.0"))
     return rows
 
 
 def task_rows(metrics: Mapping[str, Json], reasons: Reasons) -> list[Row]:
-    return [_row(field, metrics, reasons, "/metrics/") for field in _TASK]
+    return [_row(pointer, metrics, reasons) for pointer in TASK_DEFINITIONS]
 
 
 def basis_rows(
@@ -122,21 +95,23 @@ def _detector(timing: Mapping[str, Json]) -> str | None:
     return None if name is None else f"{name} detector"
 
 
-def _row(field: _Field, document: Mapping[str, Json], reasons: Reasons, above: str) -> Row:
-    value: Json = dict(document)
-    for part in field.pointer.split("/"):
+def _row(pointer: str, metrics: Mapping[str, Json], reasons: Reasons) -> Row:
+    definition, name = CONTRACT_DEFINITIONS[pointer], _NAMES[pointer]
+    value: Json = dict(metrics)
+    for part in pointer.split("/"):
         value = members(value).get(part)
     if isinstance(value, bool):
         told: str | None = "yes" if value else "no"
     else:
         found = number(value)
-        told = None if found is None else say.in_unit(found, field.unit)
+        told = None if found is None else say.in_unit(found, definition.unit)
     if told is None:
-        return not_known(field.name, reasons.why(above + field.pointer), field.meaning, _SOURCE)
+        why = reasons.why(f"/metrics/{pointer}")
+        return not_known(name, why, definition.sentence, definition.source)
     return Row(
-        name=field.name,
+        name=name,
         value=clean(told),
         exact=compact(value),
-        meaning=field.meaning,
-        source=_SOURCE,
+        meaning=definition.sentence,
+        source=definition.source,
     )
