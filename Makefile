@@ -27,7 +27,7 @@ lint: $(BUILT)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest duplex._core
+	$(BIN)/python -m mypy.stubtest duplex._core duplex._synth
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info src/duplex/*.so src/duplex/_core.c
+	rm -rf $(VENV) build dist src/*.egg-info src/duplex/*.so src/duplex/_core.c src/duplex/_synth.c

@@ -1,4 +1,4 @@
-"""Build the one extension, ``duplex._core``; the only place with compiler directives.
+"""Build the extensions; the only place with compiler directives.
 
 ``DUPLEX_DEBUG=1`` turns bounds and overflow checks on and optimisation down. The
 scenarios at the top of the tree are copied into the package, so that an
@@ -50,7 +50,12 @@ def extensions() -> list[Extension]:
         extra_compile_args=FLAGS,
         libraries=LIBRARIES,
     )
-    return list(cythonize([core], compiler_directives=DIRECTIVES))
+    synth = Extension(
+        "duplex._synth",
+        ["src/duplex/_synth.pyx"],
+        extra_compile_args=FLAGS,
+    )
+    return list(cythonize([core, synth], compiler_directives=DIRECTIVES))
 
 
 class BuildWithScenarios(build_py):

@@ -12,12 +12,14 @@ LAYERS: dict[str, int] = {
     "values": 0,
     "errors": 0,
     "_core": 1,
+    "_synth": 1,
     "engine": 2,
     "detect": 2,
     "resample": 2,
     "active_level": 2,
     "clock": 2,
     "conditions": 2,
+    "beds": 2,
     "scenario": 2,
     "recording": 2,
     "intake": 2,
@@ -103,6 +105,12 @@ def test_every_import_goes_down_or_stays_in_its_layer() -> None:
 def test_only_engine_and_detect_import_the_core() -> None:
     users = {dotted(path) for path in modules() if "duplex._core" in imports(path)}
     assert users <= {"duplex.engine", "duplex.detect"}
+
+
+def test_only_the_beds_import_the_synthesis_loops() -> None:
+    users = {dotted(path) for path in modules() if "duplex._synth" in imports(path)}
+    assert all(name.startswith("duplex.beds.") for name in users), users
+    assert users
 
 
 def test_only_the_clock_imports_time() -> None:
