@@ -40,12 +40,7 @@ def extensions() -> list[Extension]:
         "duplex._core",
         ["src/duplex/_core.pyx"],
         include_dirs=[np.get_include(), "src/duplex"],
-        depends=[
-            "src/duplex/_hold.pxd",
-            "src/duplex/_kernels.h",
-            "src/duplex/_fir.h",
-            "src/duplex/_edge.h",
-        ],
+        depends=["src/duplex/_hold.pxd", *map(str, sorted(Path("src/duplex").glob("_*.h")))],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         extra_compile_args=FLAGS,
         libraries=LIBRARIES,

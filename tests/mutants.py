@@ -131,8 +131,8 @@ def mutated(source: str) -> str:
 def load() -> ModuleType:
     """Build the mutants if they are not there yet, and import them."""
     source = mutated((SOURCES / "_core.pyx").read_text())
-    names = ("_kernels.h", "_fir.h", "_edge.h", "_hold.pxd")
-    kernels = [(SOURCES / name).read_text() for name in names]
+    kernels = [path.read_text() for path in sorted(SOURCES.glob("_*.h"))]
+    kernels.append((SOURCES / "_hold.pxd").read_text())
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     key = hashlib.sha256("\0".join([source, *kernels, suffix]).encode()).hexdigest()[:16]
     target = FOLDER / key / f"{NAME}{suffix}"

@@ -86,9 +86,8 @@ def test_edges_in_digital_silence_are_known_to_the_sample(offset: int) -> None:
     heard = np.concatenate(
         [np.zeros(12_000 + offset, np.int16), wave, np.zeros(24_000 - offset, np.int16)]
     )
-    # Where the sound leaves and reaches zero, as the file has it.
     spoken = np.flatnonzero(heard)
-    assert segments(heard, RATE, "edge") == [Span(start=spoken[0], end=spoken[-1] + 2)]
+    assert segments(heard, RATE, "edge") == [Span(start=spoken[0], end=spoken[-1] + 1)]
 
 
 def test_speech_at_the_first_sample_and_up_to_the_last_keeps_inside_the_file() -> None:

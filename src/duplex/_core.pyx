@@ -59,6 +59,9 @@ cdef extern from "_edge.h" nogil:
         int32_t start_deficit
         int32_t end_deficit
         uint32_t flags
+    ctypedef struct edge_pause:
+        int64_t start
+        int64_t end
     ctypedef struct edge_t:
         int32_t frame
         int64_t on
@@ -68,6 +71,8 @@ cdef extern from "_edge.h" nogil:
     size_t edge_push(edge_t *e, const int16_t *x, size_t n) noexcept
     void edge_finish(edge_t *e) noexcept
     int edge_pop(edge_t *e, edge_segment *out) noexcept
+    int edge_next_pause(const edge_t *e, const edge_segment *s, int64_t *at,
+                        edge_pause *out) noexcept
     int edge_active(const edge_t *e, int64_t *start) noexcept
     cdef enum:
         START_MASKED "EDGE_START_MASKED"
@@ -583,9 +588,10 @@ cdef class Engine:
     def drain_segments(self) -> list:
         """As ``drain``, but of segments only and with what is known of their edges.
 
-        Each is (side, start, end, onset, offset); an edge is its visibility deficit in
-        dB, whether noise masks it and whether it is unreliable, or None where the
-        detector does not say.
+        Each is (side, start, end, onset, offset, pauses); an edge is its visibility
+        deficit in dB, whether noise masks it and whether it is unreliable, or None where
+        the detector does not say. Pauses are (start, end) inside the segment; those of a
+        segment not drained within 512 further ones are forgotten.
         """
         cdef int64_t k
         cdef Event *e
@@ -600,9 +606,21 @@ cdef class Engine:
                          (e.flags & START_UNRELIABLE) != 0)
                 offset = (e.end_deficit / 100.0, (e.flags & END_MASKED) != 0,
                           (e.flags & END_UNRELIABLE) != 0)
-            taken.append((e.side, e.start, e.value, onset, offset))
+            taken.append((e.side, e.start, e.value, onset, offset, self._pauses(e)))
         self.n_events = 0
         return taken
+
+    cdef list _pauses(self, const Event *e):
+        """What an ear did not hear inside a segment of its own."""
+        cdef edge_segment segment
+        cdef edge_pause pause
+        cdef int64_t at = 0
+        found = []
+        if self.detector == EDGE:
+            segment.start, segment.end = e.start, e.value
+            while edge_next_pause(self.ears[e.side].edge, &segment, &at, &pause):
+                found.append((pause.start, pause.end))
+        return found
 
     def totals(self, int side) -> tuple:
         """Return (accepted, played, discarded, queued, idle, underrun, hold added, dropped)."""

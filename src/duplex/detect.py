@@ -66,7 +66,7 @@ class Stream:
     """Speech of both sides while their audio passes; any chunking finds the same.
 
     Rates and detectors are those of :func:`segments`, and so are the edges; ``edge``
-    also says how well each is known.
+    also says how well each is known, and where inside a segment nothing was heard.
 
     Raises:
         InputError: no such detector, or a rate that cannot be resampled.
@@ -105,11 +105,14 @@ class Stream:
         """Segments back at the stream's own rate."""
         if self._resamplers is None:
             return found
-        back = (self._heard_hz, self.rate_hz, self._taken)
         return [
-            replace(s, span=Span(start=_back(s.span.start, *back), end=_back(s.span.end, *back)))
+            replace(s, span=self._moved(s.span), pauses=tuple(map(self._moved, s.pauses)))
             for s in found
         ]
+
+    def _moved(self, span: Span) -> Span:
+        back = (self._heard_hz, self.rate_hz, self._taken)
+        return Span(start=_back(span.start, *back), end=_back(span.end, *back))
 
 
 class _EngineEars:
@@ -139,8 +142,9 @@ class _EngineEars:
                 span=Span(start=start, end=end),
                 onset=_error("onset", onset),
                 offset=_error("offset", offset),
+                pauses=tuple(Span(start=start, end=end) for start, end in pauses),
             )
-            for side, start, end, onset, offset in self._engine.drain_segments()
+            for side, start, end, onset, offset, pauses in self._engine.drain_segments()
         ]
 
 

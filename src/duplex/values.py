@@ -78,12 +78,17 @@ UNKNOWN_EDGE = EdgeError()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """One voiced run of one side, and how well its edges are known."""
+    """One voiced run of one side, and how well its edges are known.
+
+    ``pauses`` are stretches inside it in which nothing was heard, too short to
+    end it; only ``edge`` tells of them.
+    """
 
     side: Side
     span: Span
     onset: EdgeError = UNKNOWN_EDGE
     offset: EdgeError = UNKNOWN_EDGE
+    pauses: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -143,6 +143,7 @@ def _spoken(found: Iterable[Segment], said: Sequence[Utterance]) -> tuple[Spoken
             end=segment.span.end,
             onset=segment.onset,
             offset=segment.offset,
+            pauses=merge((pause.start, pause.end) for pause in segment.pauses),
             text=_text(segment.span, said),
         )
         for segment in found
