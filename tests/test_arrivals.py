@@ -46,8 +46,11 @@ ENDS = CALLER_AT + ASKED
 
 def tone(length: int) -> Pcm:
     """A voice-like sound of exactly ``length`` samples, loud at once, ending softly."""
-    # Past the 10 ms onset ramp, so that the first sample is audible to everybody.
-    return as_pcm(voiced((length + 240) / RATE))[240:]
+    # Past the 10 ms onset ramp, so that the first sample is audible to everybody; the
+    # soft end rounds to zero in its last sample, which would be none of the sound.
+    sound = as_pcm(voiced((length + 240) / RATE))[240:]
+    sound[-1] = 1
+    return sound
 
 
 class Delayed:

@@ -90,6 +90,16 @@ def test_edges_in_digital_silence_are_known_to_the_sample(offset: int) -> None:
     assert segments(heard, RATE, "edge") == [Span(start=spoken[0], end=spoken[-1] + 1)]
 
 
+@pytest.mark.parametrize("length", [20_000, 20_001, 20_039, 20_040, 20_041, 20_060])
+def test_a_sound_cut_off_into_silence_ends_with_its_last_sample(length: int) -> None:
+    wave = pcm(voiced(1.0))[:length]
+    wave[-3:] = 900  # three times the same: the sound ends where it leaves that
+    for lead in (12_000, 12_031, 12_059):
+        heard = np.concatenate([np.zeros(lead, np.int16), wave, np.zeros(12_000, np.int16)])
+        (span,) = segments(heard, RATE, "edge")
+        assert span.end == lead + length
+
+
 def test_speech_at_the_first_sample_and_up_to_the_last_keeps_inside_the_file() -> None:
     wave = pcm(voiced(1.0))
     (span,) = segments(wave, RATE, "edge")

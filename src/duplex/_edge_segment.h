@@ -84,15 +84,16 @@ static inline int64_t edge_part(const edge_t *e, int64_t t, int all)
     return all ? edge_total(e, t) : e->energy[t & EDGE_MASK][e->end_band];
 }
 
-/* Sample after the last one heard in a frame. Where there is no noise it is the last that changes; and
- * if nothing changes after it, then it is the silence itself, and the sound ended just before. */
+/* Sample after the last one heard in a frame. Where there is no noise it is the last that changes; but
+ * one after which nothing changes is the silence itself, and the sound ended just before it. */
 static inline int64_t edge_end_of_frame(const edge_t *e, int64_t at)
 {
-    int last = e->last[at & EDGE_MASK];
+    int last = e->last[at & EDGE_MASK], next = e->last[(at + 1) & EDGE_MASK];
     int64_t end = (at + 1) * e->frame;
     if (edge_noise_total(e) >= EDGE_Q20(1) || last < 0) return end;
-    end = at * e->frame + last + 1;
-    return edge_silent(e, at + 1) && end < e->samples ? end - 1 : end;
+    if (next < 0) return end - e->frame + last + (end - e->frame + last + 1 >= e->samples);
+    if (e->first[(at + 1) & EDGE_MASK] == next && edge_silent(e, at + 2)) return end + next;
+    return end - e->frame + last + 1;
 }
 
 /* Sample after the last one heard: trimmed like the start, in the band that held on when noise is near. */
