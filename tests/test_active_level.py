@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duplex.active_level import LevelMeter, Pcm, SpeechLevel, speech_level
+from duplex.active_level import LevelMeter, Pcm, SpeechLevel, levelled, speech_level
 from duplex.errors import InputError
 from stimuli import RATE, noise, pcm, side, speechlike, voiced
 
@@ -169,6 +169,19 @@ def test_full_scale_neither_overflows_nor_exceeds_the_overload_point() -> None:
     assert found.rms_dbov == pytest.approx(0, abs=0.001)
     # The envelope needs 50 ms to rise, which are not active.
     assert found.active_dbov == pytest.approx(0, abs=0.2)
+
+
+def test_utterances_levelled_one_by_one_have_that_level_together() -> None:
+    pause = np.zeros(RATE, np.int16)
+    loud, faint = pcm(voiced(1.3)), pcm(0.05 * voiced(0.4))
+    said = [levelled(one, RATE) for one in (loud, faint, levelled(faint, RATE, -40.0))]
+    call = np.concatenate([part for one in said for part in (pause, one, pause)])
+    assert speech_level(call, RATE).active_dbov == pytest.approx(-26.0, abs=0.2)
+
+
+def test_what_has_no_active_level_is_not_levelled() -> None:
+    for signal in (np.zeros(RATE, np.int16), np.zeros(0, np.int16)):
+        assert np.array_equal(levelled(signal, RATE), signal)
 
 
 @pytest.mark.parametrize("rate_hz", [0, 999, 400_000])

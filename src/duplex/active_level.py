@@ -25,12 +25,15 @@ MARGIN_DB = 15.9
 """How far the threshold lies below the active level."""
 SMOOTHING_S = 0.03
 HANGOVER_S = 0.2
+SPEAKER_DBOV = -26.0
+"""What a speaker is brought to before a line degrades it: the nominal level of ITU-T P.800."""
 THRESHOLDS = 15
 """Powers of two from one int16 step to half of full scale."""
 
 _BLOCK_S = 1
 _RANGE_HZ = (1_000, 384_000)
 _NEGLIGIBLE = 2.0**-60
+_GAIN_UNIT = 2**24
 _CODES_DB = tuple(20 * math.log10(2.0 ** (j - THRESHOLDS)) for j in range(THRESHOLDS))
 
 
@@ -210,3 +213,20 @@ def _where_the_margin_holds(counts: _Counts) -> float | None:
 
 def _dbov(squares: int, samples: int) -> float:
     return 10 * math.log10(squares / samples / OVERLOAD**2)
+
+
+def levelled(pcm: Pcm, rate_hz: int, dbov: float = SPEAKER_DBOV) -> Pcm:
+    """Bring int16 mono to an active level; what has none comes back as it is.
+
+    The hangover after the last sample counts, so that utterances that are levelled
+    one by one have that level together too. Samples beyond int16 are clipped.
+    """
+    meter = LevelMeter(rate_hz)
+    meter.push(pcm)
+    meter.push(np.zeros(rate_hz, np.int16))  # longer than envelope and hangover last
+    active = meter.level().active_dbov
+    if active is None:
+        return pcm
+    gain = round(10 ** ((dbov - active) / 20) * _GAIN_UNIT) / _GAIN_UNIT
+    made: Pcm = np.clip(np.rint(pcm * gain), -32768, 32767).astype(np.int16)
+    return made

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 
+from duplex.active_level import levelled
 from duplex.local.chance import Chance
 from duplex.local.seams import VOICE_RATE_HZ, Pcm, Style
 
@@ -22,8 +23,6 @@ Floats = npt.NDArray[np.float32]
 
 PACE_SPREAD = 0.10
 SEMITONE_SPREAD = 1.0
-GAIN = 1.1
-"""From the model's own level to about -23 dBFS of active speech."""
 EDGE = 0.004
 """Samples quieter than this (-48 dBFS) at either end are cut off."""
 KEPT_MS = 15
@@ -81,13 +80,12 @@ def recipe(style: Style) -> Recipe:
 
 
 def finish(samples: Floats, rate_hz: int, how: Recipe) -> Pcm:
-    """Trim, resample to 24 kHz at the recipe's ratio, level and round to int16."""
+    """Trim, resample to 24 kHz at the recipe's ratio, round to int16 and level to -26 dBov."""
     loud = np.flatnonzero(np.abs(samples) > EDGE)
     if not len(loud):
         return np.zeros(0, np.int16)
     kept = int(KEPT_MS * rate_hz * how.ratio) // 1000
     samples = samples[max(0, loud[0] - kept) : loud[-1] + kept + 1]
     shifted = soxr.resample(samples, rate_hz * how.ratio, VOICE_RATE_HZ, quality="HQ")
-    scaled = np.clip(np.rint(shifted * np.float32(GAIN * 32767)), -32768, 32767)
-    pcm: Pcm = scaled.astype(np.int16)
-    return pcm
+    scaled = np.clip(np.rint(shifted * np.float32(32767)), -32768, 32767)
+    return levelled(scaled.astype(np.int16), VOICE_RATE_HZ)
