@@ -49,6 +49,8 @@ HELPERS = {
     "arrivals": "call",
     "placement": "call",
     "ends": "runner",
+    "briefing": "runner",
+    "preflight": "runner",
     "assessing": "runner",
     "about_run": "runner",
     "api": "cli",

@@ -428,7 +428,7 @@ def test_what_the_public_harness_refuses_is_a_warning(tmp_path: Path) -> None:
         "scenarios[1]: expected.tools.required cannot be met where delegation is forbidden",
         "scenarios[1]: simulation_parameters.agenda has fewer than two substantive items",
         "scenarios[1]: expected.golden_path.delegations is 1 though delegation is forbidden",
-        "scenarios[2]: without simulation_parameters only a script or a recording can call",
+        "scenarios[2]: without simulation_parameters a caller knows nothing but its request",
         "scenarios[3]: expected.golden_path of a single_turn scenario has two turns",
     ]
     assert inspect(path).errors == []

@@ -67,7 +67,11 @@ def _has_room(state: State, day: str) -> bool:
     return sum(r.get("day") == day for r in booked) < (most if isinstance(most, int) else 3)
 
 
-_DAY: dict[str, Json] = {"type": "string", "format": "date"}
+_DAY: dict[str, Json] = {
+    "type": "string",
+    "format": "date",
+    "description": "a day as 2026-03-12",
+}
 _WORDS: dict[str, Json] = {"type": "string", "minLength": 1}
 _TIME: dict[str, Json] = {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$"}
 
@@ -82,6 +86,14 @@ application = Application(
     greeting="Spoke and Chain workshop, good day. What can I do for you?",
     farewell="Thanks for calling. Goodbye!",
     today="2026-03-02",
+    state_schema={
+        "type": "object",
+        "properties": {
+            "closed": {"type": "array", "items": _DAY, "description": "a list of days"},
+            "per_day": {"type": "integer", "minimum": 0, "description": "a whole number"},
+            "repairs": {"type": "array", "description": "a list of repairs"},
+        },
+    },
     slots=(
         Slot(
             name="bicycle",

@@ -8,17 +8,41 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
 from duplex import options as run_options
 from duplex.errors import DuplexError
 from duplex.screen import plain
 
-app = typer.Typer(
+Do = TypeVar("Do", bound=Callable[..., None])
+_MAY_BE_EMPTY = ("--assistant-opening-prompt",)
+
+
+class Verb(TyperCommand):
+    """A command that takes no empty word: as a path it would be the present folder."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        for before, word in zip(["", *args], args, strict=False):
+            name = word[:-1] if word.startswith("--") and word.endswith("=") else before
+            if (word == "" or name != before) and name not in _MAY_BE_EMPTY:
+                stop(f"{name if name.startswith('-') else 'an argument'} is empty, want a value")
+        return super().parse_args(ctx, args)
+
+
+class Verbs(typer.Typer):
+    """A set of commands, each a :class:`Verb`."""
+
+    def command(self, name: str | None = None) -> Callable[[Do], Do]:  # type: ignore[override]
+        return super().command(name, cls=Verb)
+
+
+app = Verbs(
     name="duplex",
     help="Hold full-duplex voice-agent calls on one timeline, and measure them.",
     no_args_is_help=True,
@@ -26,7 +50,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
 )
-scenario_app = typer.Typer(help="Work on scenario files.", no_args_is_help=True)
+scenario_app = Verbs(help="Work on scenario files.", no_args_is_help=True)
 app.add_typer(scenario_app, name="scenario")
 
 
@@ -271,6 +295,58 @@ def remeasure(
 
 
 @app.command()
+def calibrate(
+    speech: Annotated[
+        Path | None,
+        typer.Option(help="Folder of clips, one sub-folder or name prefix a speaker [embedded]."),
+    ] = None,
+    speakers: Annotated[
+        str | None, typer.Option(help="Only these speakers of the folder, with commas.")
+    ] = None,
+    short: Annotated[
+        bool, typer.Option("--short", help="A few synthetic calls, the same every time; for CI.")
+    ] = False,
+    path: Annotated[str, typer.Option(help="virtual, live or both.")] = "both",
+    turns: Annotated[
+        int | None, typer.Option(min=1, help="Caller turns a row [500, short 16].")
+    ] = None,
+    calls: Annotated[int, typer.Option(min=1, max=32, help="Live calls held at once.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is planted.")] = 7,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Also write the JSON here.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Also write the table here.")] = None,
+) -> None:
+    """Measure the ruler: planted calls with known truth, and how far off each figure is.
+
+    Goes through whole calls and judges the goals; exit 1 when one is missed. Which ± an edge
+    gets is fitted elsewhere, by bench/edge_study.py, never on what is printed here.
+
+    Example: duplex calibrate --speech clips/ --markdown table.md
+    """
+    from duplex import calibration
+
+    try:
+        code = calibration.command(
+            calibration.options(
+                speech=speech,
+                speakers=speakers,
+                short=short,
+                path=path,
+                turns=turns,
+                live_calls=calls,
+                seed=seed,
+            ),
+            as_json=as_json,
+            out=out,
+            markdown=markdown,
+            console=talk(),
+        )
+    except DuplexError as error:
+        stop(str(error))
+    raise typer.Exit(code)
+
+
+@app.command()
 def view(
     run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
     output: Annotated[Path | None, typer.Option(help="Write the page here instead.")] = None,
@@ -292,20 +368,25 @@ def view(
 @scenario_app.command("validate")
 def scenario_validate(
     paths: Annotated[list[Path], typer.Argument(help="Scenario files or folders.")],
+    application: Annotated[
+        str, typer.Option(help="The application they are meant for, module:object.")
+    ] = run_options.DEFAULT_APPLICATION,
 ) -> None:
-    """Check scenario files; the first fault is named with its place.
+    """Check scenario files with their application; every fault is named with its place.
 
     Example: duplex scenario validate scenarios/
     """
-    from duplex import scenario as scenarios
+    from duplex import preflight
 
     console = talk()
     try:
         for path in paths:
-            dataset = scenarios.load(path)
-            for warning in dataset.warnings:
+            found = preflight.validate(path, application)
+            for warning in found.warnings:
                 console.print(f"warning: {plain(warning)}")
-            count = len(dataset.scenarios)
+            if found.errors:
+                stop("\n".join(found.errors))
+            count = len(found.scenarios)
             console.print(f"{plain(str(path))}: {count} scenario{'s' * (count != 1)}, all valid")
     except DuplexError as error:
         stop(str(error))

@@ -18,14 +18,8 @@ from duplex.application.base import Backend
 from duplex.application.briefed import BriefBackend
 from duplex.application.loading import load_application
 from duplex.application.model import Application
-from duplex.application.prompts import (
-    OPENING_COMMENTARY,
-    AgendaItem,
-    Brief,
-    Persona,
-    assistant_instructions,
-    caller_instructions,
-)
+from duplex.application.prompts import OPENING_COMMENTARY
+from duplex.briefing import assistant_config, caller_brief, caller_config, first_speaker
 from duplex.errors import InputError
 from duplex.local.engines import Models, SpeechEngines
 from duplex.local.parties import voice_maker
@@ -35,7 +29,6 @@ from duplex.participants.base import Participant
 from duplex.participants.live import LiveSession
 from duplex.participants.transport import Connect, websocket
 from duplex.participants.wav import Cue, WavParticipant
-from duplex.protocols.gpt_live_client import LiveConfig
 from duplex.scenario import Scenario
 from duplex.values import Side
 
@@ -101,7 +94,7 @@ class Ends:
         return Pair(caller=caller, assistant=assistant, hold_ms=(caller_hold, PLAYOUT_HOLD_MS))
 
     def first_speaker(self, scenario: Scenario) -> str:
-        return self._options.first_speaker or scenario.duplex.first_speaker or "assistant"
+        return first_speaker(self._options, scenario)
 
     # -- the two ends -------------------------------------------------------
 
@@ -113,18 +106,13 @@ class Ends:
             cue = Cue(at_ms=0) if first == "caller" else Cue()
             participant = WavParticipant(Side.CALLER, wav, cue=cue, text=scenario.input.text)
             return participant, 0
-        brief = _brief(scenario, first)
-        voice = options.simulator_voice or scenario.persona.voice
+        brief = caller_brief(scenario, first)
         remote = options.caller == "gpt-live"
         opening = f"Begin the call now. Say: {brief.opening}" if first == "caller" else None
         session = LiveSession(
             side=Side.CALLER,
             connect=await self._connect(options.caller, "caller", seed, stack),
-            config=LiveConfig(
-                model=options.simulator_model if remote else options.model,
-                voice=voice,
-                instructions=caller_instructions(brief),
-            ),
+            config=caller_config(options, scenario, first),
             provider=options.caller,
             lock_step=not remote,
             opening=opening if remote else None,
@@ -137,8 +125,6 @@ class Ends:
     ) -> Participant:
         options = self._options
         state = scenario.application.initial_state
-        context = scenario.input.context
-        extra = [context.summary] if context is not None else []
         backend: Backend = LocalBackend(self.application, state, seed=seed)
         opening = None
         if first == "assistant":
@@ -146,11 +132,7 @@ class Ends:
         return LiveSession(
             side=Side.ASSISTANT,
             connect=await self._connect(options.assistant, "assistant", seed, stack),
-            config=LiveConfig(
-                model=options.model,
-                voice=options.voice,
-                instructions=assistant_instructions(self.application, state, extra),
-            ),
+            config=assistant_config(options, self.application, scenario),
             provider=options.assistant,
             lock_step=options.assistant == "local",
             opening=opening,
@@ -178,38 +160,3 @@ def _api_key(kind: str, role: str) -> str:
     if not key:
         raise InputError(f"{role} {kind} needs a key in OPENAI_API_KEY, found none")
     return key
-
-
-def _brief(scenario: Scenario, first: str) -> Brief:
-    """What the caller is told: never what is expected."""
-    persona = scenario.persona
-    context = scenario.input.context
-    return Brief(
-        goal=scenario.goal,
-        opening=scenario.input.text,
-        known_facts=dict(scenario.simulation.known_facts),
-        agenda=tuple(
-            AgendaItem(
-                id=item.id,
-                action=item.action,
-                commitment=item.commitment,
-                trigger_condition=item.trigger_condition,
-                completion_condition=item.completion_condition,
-                facts=item.facts,
-                response_hint=item.response_hint,
-                after=item.after,
-                required=item.required,
-            )
-            for item in scenario.simulation.agenda
-        ),
-        persona=Persona(
-            description=persona.description,
-            speech_instructions=persona.speech_instructions,
-            verbosity=persona.verbosity,
-            interrupt_tendency=persona.interrupt_tendency,
-            backchannel_tendency=persona.backchannel_tendency,
-            backchannels=tuple(persona.backchannels),
-        ),
-        context=context.summary if context is not None else "",
-        first_speaker=first,
-    )

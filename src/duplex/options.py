@@ -9,9 +9,18 @@ from __future__ import annotations
 import difflib
 import tomllib
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from duplex.errors import InputError
 from duplex.inputs import read_text
@@ -22,13 +31,24 @@ CALLERS = ("local", "gpt-live", "a .wav file")
 CONFIG_BYTES = 1 << 20
 
 
+def _no_empty_path(value: object) -> object:
+    if value == "":
+        raise ValueError("it is empty, want a path")
+    return value
+
+
+Place = Annotated[Path, BeforeValidator(_no_empty_path), Strict(False)]
+Words = Annotated[tuple[str, ...], Strict(False)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
 class RunOptions(BaseModel):
     """Options of ``duplex run``; the names are the flags' names."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    data: Path | None = None
-    scenario: tuple[str, ...] = ()
+    data: Place | None = None
+    scenario: Words = ()
     max_examples: int | None = Field(default=None, ge=1)
     application: str = DEFAULT_APPLICATION
 
@@ -41,14 +61,14 @@ class RunOptions(BaseModel):
     simulator_model: str = "gpt-live-1"
     simulator_voice: str | None = None
     assistant_opening_prompt: str | None = None
-    ears_model: Path | None = None
-    mouth_model: Path | None = None
+    ears_model: Place | None = None
+    mouth_model: Place | None = None
 
-    condition: tuple[str, ...] = ()
+    condition: Words = ()
     clock: Literal["wall", "virtual"] = "wall"
     transport_ms: int = Field(default=20, ge=10, le=200)
     tick_ms: int = Field(default=200, ge=1, le=10_000)
-    seed: int = Field(default=7, ge=0, lt=2**63)
+    seed: Seed = 7
     first_speaker: Literal["caller", "assistant"] | None = None
     detector: Literal["edge", "rms", "webrtc"] = "edge"
     max_duration_seconds: float = Field(default=90, gt=0, le=7200)
@@ -56,7 +76,7 @@ class RunOptions(BaseModel):
     response_deadline_ms: int = Field(default=5000, ge=1, le=600_000)
     concurrency: int = Field(default=1, ge=1, le=8)
 
-    out: Path = Path("runs")
+    out: Place = Path("runs")
     run_name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
     ticks: bool = False
 
@@ -103,6 +123,14 @@ def make(values: dict[str, object]) -> RunOptions:
         message = str(first["msg"]).removeprefix("Value error, ")
         got = "" if not where else f"option {where.replace('_', '-')}: got {first['input']!r}; "
         raise InputError(f"{got}{message[:1].lower()}{message[1:]}") from None
+
+
+def checked_seed(seed: int) -> int:
+    """Return a seed that can be used; raise InputError for another."""
+    try:
+        return TypeAdapter(Seed).validate_python(seed)
+    except ValidationError:
+        raise InputError(f"option seed: got {seed}; want a whole number from 0") from None
 
 
 def read_config(path: Path) -> dict[str, object]:

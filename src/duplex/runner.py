@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from duplex import preflight
 from duplex import scenario as scenarios
 from duplex.about_run import Held, about, configuration, versions
 from duplex.assessing import assess, basis_of, not_held
@@ -86,6 +87,7 @@ class Runner:
         for scenario in self.chosen:
             _check_conditions(scenario)
         self._ends = Ends(options)
+        preflight.refuse(self._dataset, self.chosen, self._ends.application, options)
         self._wavs = {scenario.id: self._wav(scenario) for scenario in self.chosen}
         self._results: dict[str, schema.Result] = {}
         self._held: list[Held] = []

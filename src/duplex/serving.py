@@ -21,6 +21,7 @@ from duplex.local.engines import Models, SpeechEngines
 from duplex.local.faults import parse_fault
 from duplex.local.parties import ROLES, voice_maker
 from duplex.local.server import LocalServer
+from duplex.options import checked_seed
 
 
 def command(
@@ -35,16 +36,17 @@ def command(
     mouth_model: Path | None,
     console: Console,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Raises DuplexError for what cannot be served."""
+    """Serve until SIGINT, SIGTERM or SIGHUP. Raises DuplexError for what cannot be served."""
     if role not in ROLES:
         raise InputError(f'role "{role}" is none of: {", ".join(ROLES)}')
+    seed = checked_seed(seed)
     key = _key(api_key_env)
     makers = [parse_fault(text) for text in faults]
 
     async def serve() -> None:
         stopped = asyncio.Event()
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, stopped.set)
         engines = await SpeechEngines.open(Models(ears=ears_model, mouth=mouth_model))
         try:

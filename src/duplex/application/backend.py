@@ -26,6 +26,8 @@ from duplex.values import Happening, Json
 
 TOOL_MS = 200
 """Declared media time of one tool, in ms, before jitter of a fifth either way."""
+BROKE = "something went wrong here"
+"""What is said of a tool that broke; its error is for whoever reads the events."""
 
 
 class LocalBackend:
@@ -99,7 +101,7 @@ class LocalBackend:
             arguments = _arguments(step, {**results, **values})
             outcome = await self._call(job, step.tool, arguments)
             if outcome.status == "failed":
-                said["error"] = outcome.error or ""
+                said["error"] = BROKE if outcome.broke else outcome.error or ""
                 return _Work(values, results, fill(procedure.failed, said), finished=False)
             if isinstance(outcome.result, dict):
                 results.update({k: v for k, v in outcome.result.items() if k not in values})

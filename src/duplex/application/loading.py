@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 from duplex.application.model import Application
-from duplex.errors import InputError
+from duplex.application.tools import told
+from duplex.errors import DuplexError, InputError
 from duplex.inputs import exists, opened
 
 DEFAULT_APPLICATION = "duplex.application.restaurant"
@@ -53,8 +54,10 @@ def _from_module(place: str) -> ModuleType:
         if error.name is not None and (place == error.name or place.startswith(error.name + ".")):
             raise InputError(f"application {place}: no module named {error.name!r}") from error
         raise InputError(f"application {place}: it imports {error.name!r}, not found") from error
-    except Exception as error:
-        raise InputError(f"application {place}: importing it failed: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise InputError(f"application {place}: importing it failed: {_why(error)}") from error
     finally:
         if added:
             sys.path.remove(here)
@@ -72,7 +75,13 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         del sys.modules[spec.name]
-        raise InputError(f"application {path}: running it failed: {error}") from error
+        raise InputError(f"application {path}: running it failed: {_why(error)}") from error
     return module
+
+
+def _why(error: BaseException) -> str:
+    return str(error) if isinstance(error, DuplexError) else told(error)

@@ -68,7 +68,9 @@ class Application:
     application believes it is; a state's own ``today`` (ISO) wins. ``since`` is
     where days without a year start, by default ``today``. ``allowed_from`` maps
     a slot to the key of the initial state that lists the values this caller may
-    have handled.
+    have handled. ``state_schema`` says what the members of a scenario's initial
+    state look like that the application reads (``description`` is what a message
+    says is wanted there); others may stand beside them.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Application:
     since: str = ""
     initial_state: Mapping[str, Json] = field(default_factory=dict)
     allowed_from: Mapping[str, str] = field(default_factory=dict)
+    state_schema: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check(self)
@@ -125,7 +128,9 @@ def _check(application: Application) -> None:
     if not application.errands:
         raise InputError(f"{where}: has no errands")
     for tool in application.tools:
-        check_schema(tool.name, tool.parameters)
+        check_schema(f"tool {tool.name}: parameters", tool.parameters)
+    if application.state_schema:
+        check_schema(f"{where}: state_schema", application.state_schema)
     for errand in application.errands:
         for name in errand.slots:
             if name not in slots:

@@ -1,4 +1,4 @@
-"""Strict checking of tool arguments against a JSON schema.
+"""Strict checking of tool arguments, and of states, against a JSON schema.
 
 One rule for every tool: types are exact as JSON has them. ``2.0`` is an
 integer, ``"2"`` is not, ``true`` is never a number; properties that the schema
@@ -44,17 +44,21 @@ def _name(value: Json) -> str:
 
 
 def check_schema(name: str, schema: Mapping[str, Json]) -> None:
-    """Raise InputError when a tool's schema is no object schema or uses unknown keywords."""
+    """Raise InputError when a schema is no object schema or uses unknown keywords.
+
+    ``name`` says whose it is and how it is called: ``tool x: parameters``.
+    """
+    whose, _, root = name.rpartition(": ")
     if schema.get("type") != "object" or not isinstance(schema.get("properties"), dict):
-        raise InputError(f"tool {name}: parameters is not an object schema with properties")
-    stack: list[tuple[str, Json]] = [("parameters", dict(schema))]
+        raise InputError(f"{name} is not an object schema with properties")
+    stack: list[tuple[str, Json]] = [(root, dict(schema))]
     while stack:
         path, part = stack.pop()
         if not isinstance(part, dict):
-            raise InputError(f"tool {name}: {path} is {_name(part)}, wanted object")
+            raise InputError(f"{whose}: {path} is {_name(part)}, wanted object")
         unknown = sorted(set(part) - _KEYWORDS)
         if unknown:
-            raise InputError(f"tool {name}: {path}.{unknown[0]} is not a supported keyword")
+            raise InputError(f"{whose}: {path}.{unknown[0]} is not a supported keyword")
         properties = part.get("properties")
         if isinstance(properties, dict):
             stack += [(f"{path}.properties.{key}", sub) for key, sub in properties.items()]

@@ -40,12 +40,16 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of one call: ``completed`` with a result or ``failed`` with an error."""
+    """What came of one call: ``completed`` with a result or ``failed`` with an error.
+
+    ``broke``: it failed by an error of its own instead of declining.
+    """
 
     status: str
     result: Json = None
     error: str | None = None
     changed: bool = False
+    broke: bool = False
 
 
 class Toolbox:
@@ -56,7 +60,7 @@ class Toolbox:
         for tool in tools:
             if tool.name in self._tools:
                 raise InputError(f"tool {tool.name}: declared twice")
-            check_schema(tool.name, tool.parameters)
+            check_schema(f"tool {tool.name}: parameters", tool.parameters)
             self._tools[tool.name] = tool
         self._state: State = copy.deepcopy(dict(state))
 
@@ -89,9 +93,23 @@ class Toolbox:
             result = tool.run(state, **_as_declared(tool.parameters, arguments))
         except ToolRefused as refusal:
             return Outcome(status="failed", error=str(refusal))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as problem:
+            # Also what would end the whole run, such as sys.exit: it is one failed call.
+            return Outcome(status="failed", error=told(problem), broke=True)
         changed = state != self._state
         self._state = state
         return Outcome(status="completed", result=copy.deepcopy(result), changed=changed)
+
+
+def told(problem: BaseException) -> str:
+    """Say in one line what somebody else's code came to."""
+    kind = type(problem).__name__
+    text = " ".join(str(problem).split())[:300]
+    if isinstance(problem, SystemExit):
+        return f"it left by sys.exit({text})"
+    return f"{kind}: {text}" if text else kind
 
 
 def _as_declared(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:

@@ -40,8 +40,14 @@ class Delegations:
         self._open: dict[str, asyncio.Task[None]] = {}
 
     def begin(self) -> None:
-        if self._backend is not None:
+        if self._backend is None:
+            return
+        try:
             self._backend.begin(self._tell)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self._reading.fault("backend", type(error).__name__, str(error)[:500])
 
     def start(self, delegation_id: str, conversation: Sequence[Line]) -> None:
         """Work on one delegation; a repeated id is ignored."""
@@ -72,7 +78,10 @@ class Delegations:
         ok = True
         try:
             pieces = await backend.handle(delegation_id, conversation, self._clock, self._tell)
-        except Exception as error:
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            # Also what would end the whole run, such as sys.exit: it is the backend's failure.
             ok, pieces = False, [FAILED]
             self._reading.fault("backend", type(error).__name__, str(error)[:500])
         self._answer(delegation_id, pieces or [NOTHING])

@@ -18,11 +18,11 @@ def guard_warnings(scenario: Scenario) -> list[str]:
 
 def _single_turn_warnings(scenario: Scenario) -> list[str]:
     found = _delegation_warnings(scenario)
-    if scenario.simulation_parameters is not None:
-        found.append("simulation_parameters are not used in a single_turn scenario")
+    if scenario.simulation_parameters is not None and scenario.input.recordings:
+        found.append("simulation_parameters are not used where a recording calls")
     if scenario.expected.procedure is not None:
         found.append("expected.procedure is not used in a single_turn scenario")
-    if scenario.expected.golden_path.expected_turns not in (0, 2):
+    if scenario.expected.golden_path.turns not in (0, 2):
         found.append("expected.golden_path of a single_turn scenario has two turns")
     return found
 
@@ -31,7 +31,7 @@ def _multi_turn_warnings(scenario: Scenario) -> list[str]:
     found = _delegation_warnings(scenario)
     golden, simulation = scenario.expected.golden_path, scenario.simulation_parameters
     if simulation is None:
-        return [*found, "without simulation_parameters only a script or a recording can call"]
+        return [*found, "without simulation_parameters a caller knows nothing but its request"]
     if sum(item.action not in ("finish", "wait") for item in simulation.agenda) < 2:
         found.append("simulation_parameters.agenda has fewer than two substantive items")
     if not simulation.known_facts:
