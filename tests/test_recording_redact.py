@@ -111,3 +111,18 @@ def test_whatever_goes_in_strict_json_comes_out(value: Json) -> None:
     text = json.dumps(cleaned, allow_nan=False, ensure_ascii=False)
     text.encode("utf-8")
     assert Redactor(["secret"]).json(cleaned) == cleaned
+
+
+@pytest.mark.parametrize("place", ["state", "arguments", "result", "evidence"])
+def test_what_the_application_holds_stays_gradeable_whatever_it_is_called(place: str) -> None:
+    own: Json = {"gate_token": "T-17", "members": [{"password": "swordfish"}], "count": 2}
+    assert Redactor().fields({place: own}) == {place: own}
+    assert Redactor().json({"deep": [{place: own}]}) == {"deep": [{place: own}]}
+
+
+def test_a_secret_is_hidden_in_what_the_application_holds_too() -> None:
+    key = "sk-abcdefghijklmnop1234"
+    state: Json = {"state": {"token": f"my {key}", "note": "the-key-of-this-run"}}
+    cleaned = Redactor(["the-key-of-this-run"]).json(state)
+    assert cleaned == {"state": {"token": f"my {HIDDEN}", "note": HIDDEN}}
+    assert Redactor().json({"state": {}, "token": "T-17"}) == {"state": {}, "token": HIDDEN}

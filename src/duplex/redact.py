@@ -2,7 +2,10 @@
 
 Turns any JSON-like value into strict JSON: secrets are replaced by key name,
 by known value and by unmistakable shape; lone surrogates, NaN and bottomless
-nesting are made harmless. It never raises. The recorder and the run folder
+nesting are made harmless. What the application under test holds (its state, the
+arguments and results of its tools, and what is graded of them) is the scenario's
+own and must stay gradeable: there a name such as ``token`` hides nothing, only
+known values and shapes do. It never raises. The recorder and the run folder
 drive it.
 """
 
@@ -23,6 +26,7 @@ _SECRET_KEYS = frozenset(
 )
 # Compared after lower-casing and dropping "-", "_", " ": "tokens" (a count) stays.
 _SECRET_ENDS = ("apikey", "token", "secret", "password", "passwd", "privatekey", "accesskey")
+_APPLICATIONS_OWN = frozenset({"state", "arguments", "result", "evidence"})
 _SHAPES = re.compile(
     r"""(?ix)
       \b sk-[a-z0-9_-]{16,}
@@ -61,7 +65,8 @@ class Redactor:
         """Clean the members of an object, looking at their names too."""
         return {self.text(key): self._member(key, value, 1) for key, value in fields.items()}
 
-    def _clean(self, value: object, depth: int) -> Json:
+    def _clean(self, value: object, depth: int, names: bool = True) -> Json:
+        """``names``: whether a member's name can make it a secret."""
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, str):
@@ -74,16 +79,17 @@ class Redactor:
             return None
         if isinstance(value, Mapping):
             return {
-                self.text(str(key)): self._member(str(key), item, depth + 1)
+                self.text(str(key)): self._member(str(key), item, depth + 1, names)
                 for key, item in value.items()
             }
         if isinstance(value, list | tuple):
-            return [self._clean(item, depth + 1) for item in value]
+            return [self._clean(item, depth + 1, names) for item in value]
         return self.text(str(value))
 
-    def _member(self, key: str, value: object, depth: int) -> Json:
-        if value is None or isinstance(value, bool) or not is_secret_key(key):
-            return self._clean(value, depth)
+    def _member(self, key: str, value: object, depth: int, names: bool = True) -> Json:
+        names = names and key not in _APPLICATIONS_OWN
+        if not names or value is None or isinstance(value, bool) or not is_secret_key(key):
+            return self._clean(value, depth, names)
         return HIDDEN
 
 

@@ -41,6 +41,7 @@ class Reading:
     """One session's incoming side."""
 
     def __init__(self, side: Side, provider: str, resampler: Resampler | None = None) -> None:
+        """``provider`` ``local`` labels its callers itself: nothing is guessed beside its notes."""
         self.pieces: list[Piece] = []
         self._side = side
         self._provider = provider
@@ -49,7 +50,9 @@ class Reading:
         self._lost = 0
         self._faults: Counter[str] = Counter()
         self._grouper = Grouper()
-        self._notes_seen = False
+        self._notes_seen = provider == "local" and side is Side.CALLER
+        self._labelled_ms = 0.0
+        self._guessed_ms = 0.0
 
     def collect(self) -> list[Incoming]:
         items, self._items = self._items, []
@@ -113,7 +116,7 @@ class Reading:
 
     def end(self) -> None:
         """The session is over: label what is open, tell what was only counted."""
-        self._label(self._grouper.flush())
+        self._label(self._unlabelled(self._grouper.flush()), guess=True)
         for code, count in self._faults.items():
             if count > SAME_FAULT_LIMIT:
                 more = f"{count - SAME_FAULT_LIMIT} more of the kind"
@@ -150,10 +153,15 @@ class Reading:
         if message.said:
             self._label(self._grouper.add(message.text, message.start_ms, message.end_ms))
 
-    def _label(self, runs: list[Run]) -> None:
-        if self._notes_seen:
+    def _unlabelled(self, runs: list[Run]) -> list[Run]:
+        """A voice that was cut off says nothing of its last words, so they are guessed."""
+        return [run for run in runs if run.start_ms >= self._labelled_ms]
+
+    def _label(self, runs: list[Run], *, guess: bool = False) -> None:
+        if self._notes_seen and not guess:
             return
         for run in runs:
+            self._guessed_ms = run.end_ms
             fields: dict[str, Json] = {
                 "text": run.text,
                 "start_ms": run.start_ms,
@@ -188,6 +196,10 @@ class Reading:
     def _utterance(self, note: Mapping[str, Json], received_at: float | None) -> None:
         """Label what the voice says it said; only a caller's intent is an action."""
         caller = self._side is Side.CALLER
+        start, end = note.get("start_ms"), note.get("end_ms")
+        if isinstance(start, (int, float)) and start < self._guessed_ms:
+            return  # a first note that came later than the guess at its words
+        self._labelled_ms = max(self._labelled_ms, end if isinstance(end, (int, float)) else 0)
         action = note.get("action")
         known = caller and action in tuple(Action)
         fields: dict[str, Json] = {
