@@ -56,6 +56,7 @@ HELPERS = {
     "api": "cli",
     "options": "runner",
     "measuring": "cli",
+    "wording": "cli",
     "remeasuring": "cli",
     "takes": "cli",
     "running": "cli",

@@ -232,7 +232,7 @@ def test_a_refused_file_gives_no_number_one_sentence_and_exit_2(
     found = json.loads(printed.out)
     assert (found["contract"], found["timing"]) == (None, None)
     assert found["health"]["verdict"] == "refused"
-    assert set(found["unknown"]) == {"/contract", "/timing"}
+    assert set(found["unknown"]) == {"/contract", "/timing", "/words"}
     assert printed.err.count("\n") == 1
     assert "export the two sides as separate channels" in printed.err
     assert run(path) == 2

@@ -98,7 +98,7 @@ def run(
     delegation: Annotated[str, typer.Option(help="How the assistant delegates: client.")] = (
         "client"
     ),
-    caller: Annotated[str, typer.Option(help="local, gpt-live, or a WAV file.")] = "local",
+    caller: Annotated[str, typer.Option(help="local, gpt-live, scripted, or a WAV file.")] = "local",
     endpoint: Annotated[
         str | None, typer.Option(help="Where gpt-live sessions connect [OPENAI_BASE_URL].")
     ] = None,
@@ -228,14 +228,25 @@ def measure(
     detector: Annotated[
         str | None, typer.Option(help="What hears speech: edge, rms, webrtc or silero [edge].")
     ] = None,
+    words: Annotated[
+        bool, typer.Option("--words", help="Let the embedded ears (extra local) hear the words.")
+    ] = False,
+    transcript: Annotated[
+        Path | None, typer.Option(help="Words somebody wrote down, in the forms of --labels.")
+    ] = None,
+    ears_model: Annotated[
+        Path | None, typer.Option(help="Own speech-to-text model folder for --words.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV on stdout.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
 ) -> None:
     """Measure recordings, calls, or labelled timelines.
 
     Example: duplex measure call.wav --channels caller,assistant
     """
     from duplex import measuring
+    from duplex.wording import Wording
 
     try:
         code = measuring.command(
@@ -244,8 +255,10 @@ def measure(
             channels=channels,
             labels=labels,
             detector=detector or measuring.MAIN_DETECTOR,
+            wording=Wording(ears=words, transcript=transcript, model=ears_model),
             as_json=as_json,
             csv=csv,
+            markdown=markdown,
             console=talk(),
         )
     except DuplexError as error:

@@ -26,9 +26,10 @@ from duplex.metrics.measurement import Measurement, measure_call, measure_record
 from duplex.metrics.of_call import hear_call
 from duplex.metrics.timing_policy import TimingPolicy
 from duplex.recording import Recording
-from duplex.report import measure_csv, measure_report
+from duplex.report import measure_csv, measure_markdown, measure_report
 from duplex.screen import plain
 from duplex.takes import Take, takes
+from duplex.wording import Wording
 
 __all__ = ["MAIN_DETECTOR", "command", "measure"]
 
@@ -41,20 +42,31 @@ def measure(
     labels: str | Path | None = None,
     detector: str = MAIN_DETECTOR,
     policy: TimingPolicy | None = None,
+    words: bool = False,
+    transcript: str | Path | None = None,
+    ears_model: str | Path | None = None,
 ) -> Measurement:
     """Measure one recording: a file of two channels, two of one, or a call's folder.
 
     ``channels`` is ``"caller,assistant"`` or ``"assistant,caller"``, ``labels`` a
-    file of Audacity labels, RTTM or our JSON. A refused recording comes back with
-    its health and without numbers.
+    file of Audacity labels, RTTM or our JSON. ``words`` lets the embedded ears (extra
+    ``local``) hear what was said, which must not be asked inside a running event
+    loop; ``transcript`` is a file of labels with the words somebody wrote down. A
+    refused recording comes back with its health and without numbers.
 
     Raises:
         InputError: there is no such recording, or it cannot be read.
+        MissingExtra: ``words`` are asked for and ``local`` is not installed.
     """
     found = takes([Path(path) for path in paths])
     if len(found) != 1:
         raise InputError(f"{len(found)} recordings were named, wanted one")
-    options = _Options(channels, labels, detector, policy)
+    wording = Wording(
+        ears=words,
+        transcript=None if transcript is None else Path(transcript),
+        model=None if ears_model is None else Path(ears_model),
+    )
+    options = _Options(channels, labels, detector, policy, wording)
     options.check(found)
     return options.measure(found[0])
 
@@ -66,8 +78,10 @@ def command(
     channels: str | None = None,
     labels: Path | None = None,
     detector: str = MAIN_DETECTOR,
+    wording: Wording | None = None,
     as_json: bool = False,
     csv: bool = False,
+    markdown: bool = False,
     console: Console,
 ) -> int:
     """Measure everything that was named and print it; return the exit code.
@@ -82,10 +96,10 @@ def command(
         return COMPUTED
     if not paths:
         raise InputError("nothing to measure: name a recording, a call's folder or --timeline FILE")
-    if as_json and csv:
-        raise InputError("--json and --csv exclude each other")
+    if as_json + csv + markdown > 1:
+        raise InputError("--json, --csv and --markdown exclude each other")
     found = takes(paths)
-    options = _Options(channels, labels, detector, None)
+    options = _Options(channels, labels, detector, None, wording or Wording())
     options.check(found)
     outcome = _Outcome(total=len(found))
     measured = _measured(found, options, outcome, console)
@@ -93,7 +107,7 @@ def command(
         measure_csv.write_csv(measured, sys.stdout)
     else:
         for one in measured:
-            _print(one, as_json=as_json)
+            _print(one, as_json=as_json, markdown=markdown)
     return outcome.code
 
 
@@ -106,11 +120,13 @@ class _Options:
         labels: str | Path | None,
         detector: str,
         policy: TimingPolicy | None,
+        wording: Wording,
     ) -> None:
         self._roles = None if channels is None else told(channels)
         self._labels = None if labels is None else Path(labels)
         self._detector = detector
         self._policy = policy
+        self._wording = wording
 
     def check(self, found: Sequence[Take]) -> None:
         """Refuse options that do not fit what was named."""
@@ -121,6 +137,7 @@ class _Options:
             raise InputError(f"labels belong to one recording, {len(found)} were named")
         if self._labels is not None and found[0].call_id is not None:
             raise InputError("a call has labels of its own; measure its conversation.wav instead")
+        self._wording.check(found)
 
     def measure(self, take: Take) -> Measurement:
         """Measure one recording."""
@@ -131,15 +148,24 @@ class _Options:
             sides = open_sides(take.files, self._roles, stack)
             labels = self._labelled(sides.rate_hz, sides.roles)
             heard = listen(sides, self._detector, also)
+            roles = sides.roles
         if take.note is not None:
             heard = replace(heard, warnings=(take.note, *heard.warnings))
         health = health_of(heard)
-        return measure_recording(take.name, heard, health, labels, self._policy)
+        found = measure_recording(take.name, heard, health, labels, self._policy)
+        if not self._wording.asked or found.refused:
+            return found
+        with ExitStack() as stack:
+            again = open_sides(take.files, roles, stack)
+            return replace(found, words=self._wording.of_recording(again, heard, labels))
 
     def _call(self, take: Take, recording: Recording) -> Measurement:
         heard = hear_call(recording, self._detector, (WITNESS_DETECTOR,))
         health = health_of(heard, stems=True)
-        return measure_call(take.name, recording, heard, health, self._policy)
+        found = measure_call(take.name, recording, heard, health, self._policy)
+        if not self._wording.asked or found.refused:
+            return found
+        return replace(found, words=self._wording.of_call(recording, heard))
 
     def _labelled(self, rate_hz: int, roles: Roles) -> Labels:
         return Labels() if self._labels is None else read_label_file(self._labels, rate_hz, roles)
@@ -183,10 +209,12 @@ def _measured(
         yield one
 
 
-def _print(one: Measurement, *, as_json: bool) -> None:
+def _print(one: Measurement, *, as_json: bool, markdown: bool) -> None:
     """One JSON object a line, or text; a refusal has been said already."""
     if as_json:
         print(json.dumps(one.as_json(), allow_nan=False))
+    elif markdown:
+        print(measure_markdown.as_markdown(one))
     elif not one.refused:
         out = Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
         out.print(measure_report.as_text(one))

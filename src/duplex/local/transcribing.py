@@ -3,18 +3,23 @@
 Speech that a detector found is gathered into windows the ears can take, cut at
 the quietest place where it runs too long. The sound streams by once and only
 open windows are held, so memory does not grow with the recording. It never
-hears what no detector found. ``measure`` drives it.
+hears what no detector found. ``measure`` and
+``remeasure`` drive it.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from duplex.intake.two_sides import TwoSides
+from duplex.local.ears import WhisperEars
 from duplex.local.seams import VOICE_RATE_HZ, Ears, Pcm
+from duplex.local.weights import EARS_MODULES, find_ears, require
 from duplex.resample import resample
 from duplex.values import Side, Span, Utterance
 
@@ -64,6 +69,31 @@ async def transcribe(
         for span, pcm in cutter.finish():
             words[side] += await _hear(side, span, pcm, rate_hz, ears)
     return {side: tuple(found) for side, found in words.items()}
+
+
+def in_words(
+    sides: TwoSides,
+    speech: Mapping[Side, Sequence[Span]],
+    model: Path | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> dict[Side, tuple[Utterance, ...]]:
+    """The same with the embedded ears, or the user's own ``model``; not in an event loop.
+
+    Raises:
+        MissingExtra: the extra ``local`` is not installed.
+        InputError: ``model`` cannot be used, or a file cannot be decoded.
+    """
+
+    async def hear() -> dict[Side, tuple[Utterance, ...]]:
+        ears = await WhisperEars.open(found)
+        try:
+            return await transcribe(sides, speech, ears, progress)
+        finally:
+            await ears.close()
+
+    require(EARS_MODULES, "the embedded ears")
+    found = find_ears(model)
+    return asyncio.run(hear())
 
 
 def windows(speech: Sequence[Span], rate_hz: int) -> list[Span]:

@@ -23,9 +23,11 @@ from duplex.metrics.responses import Outcome
 from duplex.metrics.timeline import metrics_json
 from duplex.metrics.timing import TimingBlock, timing
 from duplex.metrics.timing_policy import TimingPolicy
+from duplex.metrics.words import WordsBlock
 from duplex.recording import Recording
 from duplex.values import Json, Side
 
+_NOT_ASKED = "nobody asked for words; --words or --transcript does"
 _NO_EVENTS = "a recording does not show delegated work"
 _NO_LABELS = "nobody labelled backchannels"
 _NEEDS_EVENTS = (
@@ -96,6 +98,7 @@ class Measurement:
     contract: dict[str, Json] | None = None
     timing: TimingBlock | None = None
     unknown: dict[str, Json]
+    words: WordsBlock | None = None
 
     @property
     def refused(self) -> bool:
@@ -121,6 +124,8 @@ class Measurement:
         inner = None if block is None else block.get("unknown")
         if isinstance(inner, dict):
             unknown |= {f"/timing{pointer}": reason for pointer, reason in inner.items()}
+        words = None if self.words is None else self.words.as_json()
+        unknown |= _words_unknown(words, refused=self.refused, why=self.health.refusal)
         return {
             "file": self.file,
             "rate_hz": self.rate_hz,
@@ -129,8 +134,20 @@ class Measurement:
             "basis": self.basis.as_json(),
             "contract": None if self.contract is None else dict(self.contract),
             "timing": block,
+            "words": words,
             "unknown": unknown,
         }
+
+
+def _words_unknown(
+    words: dict[str, Json] | None, *, refused: bool, why: str | None
+) -> dict[str, Json]:
+    """Why there are no words, or why those there are have no figures."""
+    if words is None:
+        return {"/words": why if refused and why else _NOT_ASKED}
+    inner = words.get("unknown")
+    reasons = inner if isinstance(inner, dict) else {}
+    return {f"/words{pointer}": reason for pointer, reason in reasons.items()}
 
 
 def measure_recording(

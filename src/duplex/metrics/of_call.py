@@ -7,13 +7,13 @@ they cannot differ. What no event says stays unknown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from duplex.intake.listen import MAIN_DETECTOR, Listening, listen
 from duplex.intake.roles import Roles
-from duplex.intake.two_sides import open_sides
+from duplex.intake.two_sides import TwoSides, open_sides
 from duplex.metrics.drift import drift_of
 from duplex.metrics.heard import at_rate, speech_of_call
 from duplex.metrics.live_facts import (
@@ -42,14 +42,21 @@ def hear_call(
     Raises:
         InputError: a stem is missing or cannot be decoded.
     """
+    with stems(recording) as sides:
+        heard = listen(sides, detector, also)
+    warnings = tuple(dict.fromkeys((*recording.damage, *heard.warnings)))
+    # The stems are each side's own signal: what is alike in them is no echo.
+    return replace(heard, echoes=(), warnings=warnings)
+
+
+@contextmanager
+def stems(recording: Recording) -> Iterator[TwoSides]:
+    """Both source stems of a call, as far as all its files reach; raises as :func:`hear_call`."""
     folder = recording.audio_folder
     with ExitStack() as stack:
         sides = open_sides((folder / CALLER_SOURCE, folder / ASSISTANT_SOURCE), _STEMS, stack)
         limit = recording.duration * sides.rate_hz // recording.rate_hz
-        heard = listen(replace(sides, limit=limit), detector, also)
-    warnings = tuple(dict.fromkeys((*recording.damage, *heard.warnings)))
-    # The stems are each side's own signal: what is alike in them is no echo.
-    return replace(heard, echoes=(), warnings=warnings)
+        yield replace(sides, limit=limit)
 
 
 def timing_of_call(

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _PACKAGES = {"jiwer": "jiwer", "whisper_normalizer": "whisper-normalizer"}
 _NO_SESSION = "a recording does not tell what a session heard"
 
+TRANSCRIPT = "transcript"
+"""Name among the audio heard of words that somebody else's ears wrote down."""
+
 Heard = Mapping[str, Mapping[Side, Sequence[Utterance]]]
 """What ears of ours heard: by the name of the audio and the speaking side."""
 
@@ -104,14 +107,14 @@ def words_of_audio(
     rate_hz: int,
     said: Mapping[Side, Sequence[Utterance]] | None = None,
     scenario: Scenario | None = None,
+    *,
+    said_from: str = "the labels",
 ) -> WordsBlock:
-    """The words of a bare recording; ``said`` are labels that hold text, if there are any."""
+    """The words of a bare recording; ``said`` are words somebody wrote down, if there are any."""
     if missing := missing_packages():
         return _without(missing)
     comparer = _Comparer({} if scenario is None else scenario.simulation.known_facts)
-    told = {
-        side: _Said(_pieces((said or {}).get(side, ()), rate_hz), "the labels") for side in Side
-    }
+    told = {side: _Said(_pieces((said or {}).get(side, ()), rate_hz), said_from) for side in Side}
     return WordsBlock(
         version=WORDS_VERSION,
         libraries=_libraries(),
@@ -183,7 +186,7 @@ class _Comparer:
         """What our ears heard of each side; hearing nothing is known here."""
         return {
             name: {
-                side: self._ears(side, said[side], _pieces(items, rate_hz), f"{name} audio")
+                side: self._ears(side, said[side], _pieces(items, rate_hz), _listened(name))
                 for side, items in sides.items()
             }
             for name, sides in audio.items()
@@ -248,6 +251,11 @@ def _piece(text: str, span: Span, rate_hz: int) -> Piece:
     from duplex.metrics.hearing_words import Piece
 
     return Piece(text=text, start_ms=span.start * 1000 / rate_hz, end_ms=span.end * 1000 / rate_hz)
+
+
+def _listened(name: str) -> str:
+    """Who heard it: a transcript that was given, or our ears on some audio."""
+    return "the transcript given" if name == TRANSCRIPT else f"our ears, {name} audio"
 
 
 def _libraries() -> dict[str, str]:

@@ -28,3 +28,9 @@ def times(count: int) -> str:
 def counted(count: int, noun: str) -> str:
     """``1 barge-in``, ``2 barge-ins``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def moment(ms: float) -> str:
+    """A place on the timeline: ``0:05.64``."""
+    hundredths = int(ms // 10)
+    return f"{hundredths // 6000}:{hundredths // 100 % 60:02d}.{hundredths % 100:02d}"

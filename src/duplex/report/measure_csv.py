@@ -17,7 +17,20 @@ from duplex.values import Json
 
 COLUMNS = ("file", "block", "metric", "stat", "value", "unit", "n", "plus_minus_ms", "why_empty")
 _SKIPPED = frozenset(
-    {"turns", "segments", "backchannels", "sounds", "unknown", "policy", "per_turn", "spans"}
+    {
+        "turns",
+        "segments",
+        "backchannels",
+        "sounds",
+        "unknown",
+        "policy",
+        "per_turn",
+        "spans",
+        "text",
+        "utterances",
+        "entities",
+        "libraries",
+    }
 )
 _NOT_STATS = frozenset({"n", "plus_minus_ms", "ci95_of", "resampled"})
 
@@ -43,7 +56,7 @@ def rows(found: Measurement) -> Iterator[dict[str, str]]:
         "value": found.health.verdict.value,
         "why_empty": _safe(found.health.refusal or ""),
     }
-    for block in ("contract", "timing"):
+    for block in ("contract", "timing", "words"):
         content = document[block]
         if isinstance(content, dict):
             for row in _block(block, content, unknown):

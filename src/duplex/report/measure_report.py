@@ -18,11 +18,14 @@ from duplex.intake.health import Verdict
 from duplex.metrics.measurement import Measurement
 from duplex.metrics.stats import P95_NEEDS, P99_NEEDS, Distribution, Rate
 from duplex.metrics.timing import TimingBlock
-from duplex.report.figures import counted, duration, percent, spread, times
+from duplex.report import words_report
+from duplex.report.figures import counted, duration, moment, percent, spread, times
 from duplex.screen import plain
 from duplex.values import Side
 
 UNMEASURED = "not measured"
+CHECKS = ("check", "limit", "measured", "n", "±", "")
+TIMES = ("time", "p50", "p95", "p99", "range", "mean", "95 % of it", "n", "±")
 _VERDICT_STYLE = {Verdict.GOOD: "green", Verdict.USABLE: "yellow", Verdict.REFUSED: "red"}
 
 
@@ -37,6 +40,12 @@ class CheckRow:
     plus_minus: str
     met: bool | None
     why: str = ""
+
+    def cells(self) -> tuple[str, ...]:
+        """The row under CHECKS; what was not measured says why in the place of its mark."""
+        mark = {True: "met", False: "not met", None: self.why}[self.met]
+        n = "" if self.n is None else str(self.n)
+        return self.name, self.limit, self.measured, n, self.plus_minus, mark
 
 
 def sentence(found: Measurement) -> str:
@@ -224,6 +233,7 @@ def as_text(found: Measurement) -> RenderableType:
             *_latencies(found.timing),
             Text(""),
             _pairs("ledger", ledger(found)),
+            *_words(found),
             Text(""),
         ]
     return Group(*parts, _pairs("basis", basis(found)))
@@ -239,35 +249,30 @@ def _health(found: Measurement) -> Text:
 
 
 def _checks_table(rows: Sequence[CheckRow]) -> Table:
-    table = _table("check", "limit", "measured", "n", "±", "")
+    table = _table(*CHECKS)
     for row in rows:
         style = {True: "green", False: "red", None: "dim"}[row.met]
-        mark = {True: "met", False: "not met", None: row.why}[row.met]
-        table.add_row(
-            row.name,
-            row.limit,
-            row.measured,
-            "" if row.n is None else str(row.n),
-            row.plus_minus,
-            Text(mark, style=style),
-        )
+        *told, mark = row.cells()
+        table.add_row(*told, Text(mark, style=style))
     return table
 
 
-def _latencies(block: TimingBlock) -> Iterator[RenderableType]:
-    """The times that were measured as a table, the others with the reason below."""
+def times_measured(block: TimingBlock) -> tuple[list[tuple[str, ...]], list[str]]:
+    """The times that were measured as rows of TIMES, and why the others were not."""
     named = (
         ("heard reply latency", block.response_latency),
         ("time to yield", block.time_to_yield),
         ("relay's share of it", block.relay.total),
     )
-    table = _table("time", "p50", "p95", "p99", "range", "mean", "95 % of it", "n", "±")
-    flagged = False
+    rows: list[tuple[str, ...]] = []
+    notes: list[str] = []
+    few = False
     for name, found in named:
         if found.p50 is None or found.mean is None or found.min is None or found.max is None:
+            notes.append(f"{name}: {UNMEASURED}, {found.reason}")
             continue
-        flagged |= found.n < P99_NEEDS
-        table.add_row(
+        few |= found.n < P99_NEEDS
+        row = (
             name,
             duration(found.p50),
             _percentile(found.p95, found.n < P95_NEEDS),
@@ -278,13 +283,38 @@ def _latencies(block: TimingBlock) -> Iterator[RenderableType]:
             str(found.n),
             spread(found.plus_minus),
         )
+        rows.append(row)
+    if few:
+        notes.insert(0, f"* fewer than {P95_NEEDS} (p95) or {P99_NEEDS} (p99) values")
+    return rows, notes
+
+
+def _latencies(block: TimingBlock) -> Iterator[RenderableType]:
+    rows, notes = times_measured(block)
+    if rows:
+        table = _table(*TIMES)
+        for row in rows:
+            table.add_row(*row)
+        yield table
+    for note in notes:
+        yield Text(note, style="dim")
+
+
+def _words(found: Measurement) -> Iterator[RenderableType]:
+    """How well each side was heard, and the words; nothing where nobody asked."""
+    if found.words is None:
+        return
+    yield Text("")
+    table = _table(*words_report.HEADINGS)
+    for row in words_report.rows(found.words):
+        table.add_row(*(Text(plain(part)) for part in row))
     if table.row_count:
         yield table
-    if flagged:
-        yield Text(f"* fewer than {P95_NEEDS} (p95) or {P99_NEEDS} (p99) values", style="dim")
-    for name, found in named:
-        if not found.n:
-            yield Text(f"{name}: {UNMEASURED}, {found.reason}", style="dim")
+    for why in words_report.unheard(found.words):
+        yield Text(f"words: {UNMEASURED}, {plain(why)}", style="dim")
+    for line in words_report.lines(found.words):
+        told = f"{moment(line.start_ms)}  {line.speaker}: {plain(line.text)}"
+        yield Text(f"{told}  (heard by {line.heard_by})", overflow="fold")
 
 
 def _percentile(value: float | None, few: bool) -> str:

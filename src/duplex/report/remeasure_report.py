@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from duplex.report.figures import counted, duration, percent
+from duplex.report.markdown import cell, table
 from duplex.results import schema
 from duplex.results.remeasured import Remeasured, Ruler
 from duplex.screen import plain
@@ -142,10 +143,9 @@ def sentence(calls: Sequence[Remeasured]) -> str:
 def as_text(calls: Sequence[Remeasured]) -> RenderableType:
     """Sentence, rulers and a table a call, for a console of any width."""
     parts: list[RenderableType] = [Text(sentence(calls), style="bold")]
-    rulers = {(_told(one.old), _told(one.new)) for one in calls}
-    for was, now in sorted(rulers):
+    for was, now in _rulers(calls):
         parts += [Text(f"was: {was}"), Text(f"is:  {now}")]
-    if any(not one.old.same_as(one.new) for one in calls):
+    if any(one.measured and not one.old.same_as(one.new) for one in calls):
         parts.append(Text("Two rulers: their figures are shown side by side and never pooled."))
     for one in calls:
         parts += [Text(""), *_call(one)]
@@ -155,16 +155,15 @@ def as_text(calls: Sequence[Remeasured]) -> RenderableType:
 def as_markdown(calls: Sequence[Remeasured]) -> str:
     """The same as Markdown."""
     lines = [sentence(calls), ""]
-    for was, now in sorted({(_told(one.old), _told(one.new)) for one in calls}):
+    for was, now in _rulers(calls):
         lines += [f"- was: {was}", f"- is: {now}"]
     for one in calls:
-        lines += ["", f"## {_cell(one.was.scenario_id)}", ""]
+        lines += ["", f"## {cell(one.was.scenario_id)}", ""]
         if not one.measured:
-            lines.append(f"Not measured again: {_cell(one.why)}.")
+            lines.append(f"Not measured again: {cell(one.why)}.")
             continue
-        lines += ["| figure | was | is | |", "|---|---|---|---|"]
-        lines += [f"| {' | '.join(map(_cell, row))} |" for row in _rows(one)]
-        lines += ["", *(f"- note: {_cell(note)}" for note in one.notes)]
+        lines += table(("figure", "was", "is", ""), _rows(one))
+        lines += ["", *(f"- note: {cell(note)}" for note in one.notes)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -186,6 +185,11 @@ def as_json(calls: Sequence[Remeasured]) -> list[Json]:
     ]
 
 
+def _rulers(calls: Sequence[Remeasured]) -> list[tuple[str, str]]:
+    """What the calls that could be measured were, and are, measured with."""
+    return sorted({(_told(one.old), _told(one.new)) for one in calls if one.measured})
+
+
 def _call(one: Remeasured) -> Iterator[RenderableType]:
     sample = one.was.duplex.get("sample")
     name = f"{one.was.scenario_id} #{sample}" if isinstance(sample, int) and sample > 1 else None
@@ -193,12 +197,12 @@ def _call(one: Remeasured) -> Iterator[RenderableType]:
     if not one.measured:
         yield Text(f"not measured again: {plain(one.why)}", style="dim")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    shown = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("figure", "was", "is", ""):
-        table.add_column(column, overflow="fold")
+        shown.add_column(column, overflow="fold")
     for row in _rows(one):
-        table.add_row(*(Text(plain(cell)) for cell in row))
-    yield table
+        shown.add_row(*(Text(plain(cell)) for cell in row))
+    yield shown
     for note in one.notes:
         yield Text(f"note: {plain(note)}", style="yellow")
 
@@ -231,11 +235,3 @@ def _told(ruler: Ruler) -> str:
     }
     more = "".join(f", {name} {value}" for name, value in differs.items())
     return f"{version}, detector {ruler.detector}, deadline {deadline}{more}"
-
-
-def _cell(text: str) -> str:
-    """Text that stays inside its cell and is no markup."""
-    shown = plain(text).replace("\\", "\\\\")
-    for mark in "|`*_<>[]":
-        shown = shown.replace(mark, f"\\{mark}")
-    return shown

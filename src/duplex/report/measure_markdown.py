@@ -1,0 +1,57 @@
+"""A measurement as Markdown: the same sentence, rows and words as on the terminal.
+
+Pure formatting. Nothing is left out because it was not measured: it says so,
+with its reason. ``measuring.py`` drives it.
+"""
+
+from __future__ import annotations
+
+from duplex.metrics.measurement import Measurement
+from duplex.report import words_report
+from duplex.report.figures import moment
+from duplex.report.markdown import cell, section, table
+from duplex.report.measure_report import (
+    CHECKS,
+    TIMES,
+    basis,
+    checks,
+    ledger,
+    sentence,
+    times_measured,
+)
+
+
+def as_markdown(found: Measurement) -> str:
+    """All of it; ends with a line break."""
+    lines = [
+        f"# {cell(found.file)} ({found.duration_ms / 1000:.1f} s)",
+        "",
+        cell(sentence(found)),
+        "",
+        f"Input: **{found.health.verdict.value}**",
+        "",
+    ]
+    said = [reason.text for reason in found.health.reasons] + list(found.health.notes)
+    if said:
+        lines += [*(f"- {cell(line)}" for line in said), ""]
+    lines += section("Checks", table(CHECKS, [row.cells() for row in checks(found)]))
+    if found.timing is not None:
+        rows, notes = times_measured(found.timing)
+        told = [*table(TIMES, rows), *([""] if rows and notes else [])]
+        lines += section("Times", [*told, *(f"- {cell(note)}" for note in notes)])
+    lines += section("Ledger", table(("caller turns", ""), ledger(found)))
+    lines += section("Words", _words(found))
+    lines += section("Basis", table(("basis", ""), basis(found)))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _words(found: Measurement) -> list[str]:
+    if found.words is None:
+        return []
+    lines = table(words_report.HEADINGS, words_report.rows(found.words))
+    lines += [f"Words were not measured: {cell(why)}" for why in words_report.unheard(found.words)]
+    heard = words_report.lines(found.words)
+    if heard:
+        cells = [(moment(line.start_ms), line.speaker, line.heard_by, line.text) for line in heard]
+        lines += ["", *table(("at", "who", "heard by", "words"), cells)]
+    return lines
