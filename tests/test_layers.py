@@ -20,6 +20,7 @@ LAYERS: dict[str, int] = {
     "clock": 2,
     "conditions": 2,
     "beds": 2,
+    "audio_truth": 2,
     "scenario": 2,
     "recording": 2,
     "intake": 2,

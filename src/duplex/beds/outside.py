@@ -81,11 +81,12 @@ def train() -> Floats:
     )
     clatter = scattered([_joint(draw) for _ in range(4)], _joints(draw), draw, spread_db=4)
     squeal = filtered(hiss(draw.seed()), [bandpass(2_850, 40), bandpass(2_850, 40)], loop=True)
-    sway = wander(draw, 0.0, 1.0, 4.0)
+    sway = wander(draw, -1.4, 1.0, 3.0)
+    bend = np.maximum(sway, 0.0)
     return mix(
         (rolling * wander(draw, 0.8, 1.0, 1.6), 0),
         (room(clatter, 0.35, wet_db=-6), -2),
-        (squeal * sway * sway, -22),
+        (squeal * bend * bend, -24),
         (filtered(pink(draw.seed()), [highpass(200), lowpass(700)], loop=True), -9),
     )
 
@@ -222,7 +223,7 @@ def _rain(draw: Draw) -> Floats:
     wash = filtered(
         hiss(draw.seed()), [highpass(400, 0.5), peak(5_200, 0.6, 5), lowpass(9_500, 0.6)], loop=True
     )
-    drops = [_drop(draw, 1_200, 6_500) for _ in range(24)]
+    drops = [_drop(draw, 1_200, 6_500) for _ in range(80)]
     near = [_drop(draw, 500, 1_600) for _ in range(8)]
     fall = scattered(drops, random_places(draw, 260), draw, spread_db=16)
     gutter = scattered(near, random_places(draw, 14), draw, spread_db=10)

@@ -76,7 +76,7 @@ def office() -> Floats:
     return mix(
         (_air(draw.seed(), 500), -2),
         (far, -4),
-        (room(typing, 0.4, wet_db=-8), -8),
+        (room(typing, 0.4, wet_db=-8), -12),
         (room(filtered(phone, [lowpass(3_000)]), 0.6, wet_db=0), -20),
     )
 
@@ -118,7 +118,7 @@ def library() -> Floats:
     return mix(
         (_air(draw.seed(), 350), 0),
         (hum, -6),
-        (room(pages, 0.9, wet_db=-2), -7),
+        (room(pages, 0.9, wet_db=-2), -10),
         (room(creaks, 0.9, wet_db=0), -14),
         (room(chatter(whisper, draw.seed()), 0.9, wet_db=0), -14),
     )
@@ -135,12 +135,12 @@ def children() -> Floats:
             lively=draw.between(0.3, 0.5),
             pause_s=(0.5, 2.2),
             syllables=(2, 7),
-            tilt=draw.between(0.5, 0.8),
+            tilt=draw.between(0.75, 0.95),
             rough=0.04,
         )
         for _ in range(6)
     ]
-    talk = crowd(kids, seed=151)
+    talk = filtered(crowd(kids, seed=151), [peak(2_800, 0.7, 6)], loop=True)
     fun = [(place, _laugh(kids[draw.whole(0, 5)], draw)) for place in random_places(draw, 0.3)]
     balls = scattered([_ball(draw)], random_places(draw, 0.5), draw, spread_db=8)
     outside = filtered(pink(draw.seed()), [highpass(120), lowpass(2_500)], loop=True)
@@ -154,14 +154,19 @@ def crying_baby() -> Floats:
     baby = Voice(pitch_hz=420, tract=1.0, breath=0.03, tilt=0.75, rough=0.05, open_share=0.55)
     while True:
         wail, breath = draw.whole(130, 270), draw.whole(40, 75)
-        if plan.hops + wail + breath + 60 > HOPS:
+        if plan.hops + wail + breath > HOPS:
             break
         _wail(plan, draw, wail)
         _inhale(plan, draw, breath)
     rest = HOPS - plan.hops
+    if rest > 130:
+        _wail(plan, draw, rest - 50)
+        rest = 50
     plan.add(rest, (900.0, 2_900.0, 4_600.0))
     plan.pitch += [400.0] * rest
-    cry = filtered(spoken(plan, baby, draw.seed()), [highpass(220), peak(3_200, 1.2, 7)])
+    cry = filtered(
+        spoken(plan, baby, draw.seed()), [highpass(220), peak(1_150, 0.8, 9), peak(3_900, 0.7, -14)]
+    )
     return mix((room(cry, 0.4, wet_db=-8), 0), (_air(draw.seed(), 600), -34))
 
 
@@ -183,7 +188,7 @@ def _wail(plan: Plan, draw: Draw, hops: int) -> None:
             voice=loud,
             breath=0.03 * loud,
         )
-        plan.pitch.append(top * (0.7 + 0.3 * arch) * tremor)
+        plan.pitch.append(top * (0.55 + 0.45 * arch) * tremor)
 
 
 def _inhale(plan: Plan, draw: Draw, hops: int) -> None:

@@ -15,7 +15,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from duplex import _synth
-from duplex.beds.tools import HOP, HOPS, LOOP, RATE_HZ, Draw, Floats, levelled, rolled
+from duplex.beds.tools import (
+    HOP,
+    HOPS,
+    LOOP,
+    RATE_HZ,
+    Draw,
+    Floats,
+    filtered,
+    highpass,
+    levelled,
+    peak,
+    rolled,
+)
 
 # Formants of American English vowels, men's averages (Peterson and Barney, 1952).
 _VOWELS = (
@@ -34,6 +46,8 @@ _NASALS = ((270, 1000, 2200), (280, 1700, 2600))
 _LIQUIDS = ((310, 1060, 1380), (360, 1300, 2700), (290, 610, 2150), (260, 2070, 3020))
 _HISSES = ((6_200, 1_500, 1.0), (3_300, 900, 0.9), (7_500, 4_000, 0.3), (4_500, 4_000, 0.35))
 _UPPER = (3_500, 4_500)
+# Brings the mean of many voices to the long-term spectrum of speech (Byrne et al., 1994).
+_TIMBRE = (peak(180, 0.8, 3), peak(1_000, 0.9, -4.5), peak(2_300, 0.8, 3.5), highpass(70))
 _WIDTHS = (70, 90, 140, 220, 300)
 _FULL, _NONE = 1.0, 0.0
 
@@ -107,6 +121,10 @@ def people(count: int, seed: int, **changes: object) -> list[Voice]:
 
 def chatter(voice: Voice, seed: int) -> Floats:
     """One voice for a whole loop; it pauses over the seam. Shape (LOOP,), rms 1."""
+    return levelled(filtered(_untreated(voice, seed), _TIMBRE, loop=True), 0.0)
+
+
+def _untreated(voice: Voice, seed: int) -> Floats:
     draw = Draw(seed)
     plan = Plan()
     while True:
@@ -135,8 +153,8 @@ def crowd(voices: Sequence[Voice], seed: int) -> Floats:
     draw = Draw(seed)
     total = np.zeros(LOOP)
     for voice in voices:
-        total += rolled(chatter(voice, draw.seed()), draw.between(0, LOOP / RATE_HZ))
-    return total
+        total += rolled(_untreated(voice, draw.seed()), draw.between(0, LOOP / RATE_HZ))
+    return filtered(total, _TIMBRE, loop=True)
 
 
 def spoken(plan: Plan, voice: Voice, seed: int) -> Floats:
@@ -262,13 +280,13 @@ def _consonant(
         place = draw.one(((2_500, 1_200), (1_500, 700), (4_200, 1_800)))
         bar = 0.08 * level if kind == "voiced" else 0.0
         plan.add(_hops(voice, draw.whole(8, 13)), vowel, voice=bar)
-        plan.add(2, vowel, noise=0.20 * level, hiss=place)
+        plan.add(2, vowel, noise=0.16 * level, hiss=place)
         if kind == "stop":
             plan.add(_hops(voice, draw.whole(4, 8)), vowel, breath=0.10 * level)
     elif kind in ("hiss", "buzz"):
         hz, width, loud = draw.one(_HISSES)
         hum = 0.25 * level if kind == "buzz" else 0.0
-        loudness = loud * level * (0.05 if kind == "buzz" else 0.10)
+        loudness = loud * level * (0.035 if kind == "buzz" else 0.07)
         hops = _hops(voice, draw.whole(13, 22))
         plan.add(hops, vowel, voice=hum, noise=loudness, hiss=(hz, width))
     else:
