@@ -87,6 +87,13 @@ def basis_of(options: RunOptions, *, recorded: bool) -> Basis:
             validity_scope="recorded_caller",
             caller_tells_agenda=False,
         )
+    if options.caller == "scripted":
+        return Basis(
+            audio_source="scripted_local" if options.assistant == "local" else "scripted_gpt_live",
+            caller_mode="scripted",
+            validity_scope="scripted_caller",
+            caller_tells_agenda=False,
+        )
     if options.caller == "local":
         source = "dual_local" if options.assistant == "local" else "local_gpt_live"
         return Basis(audio_source=source)

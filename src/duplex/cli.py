@@ -98,7 +98,9 @@ def run(
     delegation: Annotated[str, typer.Option(help="How the assistant delegates: client.")] = (
         "client"
     ),
-    caller: Annotated[str, typer.Option(help="local, gpt-live, scripted, or a WAV file.")] = "local",
+    caller: Annotated[
+        str, typer.Option(help="local, gpt-live, scripted, or a WAV file.")
+    ] = "local",
     endpoint: Annotated[
         str | None, typer.Option(help="Where gpt-live sessions connect [OPENAI_BASE_URL].")
     ] = None,
@@ -403,6 +405,31 @@ def scenario_validate(
             console.print(f"{plain(str(path))}: {count} scenario{'s' * (count != 1)}, all valid")
     except DuplexError as error:
         stop(str(error))
+
+
+@app.command()
+def noise(
+    name: Annotated[
+        str | None, typer.Argument(help="A sound of the list, or a sound file [list all].")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write it here, a new WAV file.")] = None,
+    play: Annotated[bool, typer.Option("--play", help="Play it on this machine.")] = False,
+    rate_hz: Annotated[int, typer.Option(min=8000, max=48000, help="Sample rate.")] = 24000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+) -> None:
+    """List the sounds conditions are made of; write or play one.
+
+    Example: duplex noise cafe --out cafe.wav
+    """
+    from duplex import noises
+
+    try:
+        code = noises.command(
+            name, out=out, play=play, rate_hz=rate_hz, as_json=as_json, console=talk()
+        )
+    except DuplexError as error:
+        stop(str(error))
+    raise typer.Exit(code)
 
 
 @app.command()

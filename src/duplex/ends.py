@@ -23,10 +23,14 @@ from duplex.briefing import assistant_config, caller_brief, caller_config, first
 from duplex.errors import InputError
 from duplex.local.engines import Models, SpeechEngines
 from duplex.local.parties import voice_maker
+from duplex.local.scripting import speak_line
+from duplex.local.seams import VOICE_RATE_HZ
 from duplex.local.server import LocalServer
+from duplex.local.timbre import seeded_style
 from duplex.options import RunOptions
 from duplex.participants.base import Participant
 from duplex.participants.live import LiveSession
+from duplex.participants.script_voice import ScriptedLine, ScriptVoice
 from duplex.participants.transport import Connect, websocket
 from duplex.participants.wav import Cue, WavParticipant
 from duplex.scenario import Scenario
@@ -70,7 +74,7 @@ class Ends:
         for kind, role in ((options.assistant, "assistant"), (options.caller, "caller")):
             if kind in REMOTE:
                 _api_key(kind, role)
-        if "local" in (options.caller, options.assistant):
+        if "local" in (options.caller, options.assistant) or options.caller == "scripted":
             models = Models(ears=options.ears_model, mouth=options.mouth_model)
             self._engines = await SpeechEngines.open(models)
             self._stack.push_async_callback(self._engines.close)
@@ -106,6 +110,8 @@ class Ends:
             cue = Cue(at_ms=0) if first == "caller" else Cue()
             participant = WavParticipant(Side.CALLER, wav, cue=cue, text=scenario.input.text)
             return participant, 0
+        if options.caller == "scripted":
+            return await self._scripted(scenario, first, seed), 0
         brief = caller_brief(scenario, first)
         remote = options.caller == "gpt-live"
         opening = f"Begin the call now. Say: {brief.opening}" if first == "caller" else None
@@ -119,6 +125,24 @@ class Ends:
             backend=BriefBackend(brief) if remote else None,
         )
         return session, PLAYOUT_HOLD_MS
+
+    async def _scripted(self, scenario: Scenario, first: str, seed: int) -> Participant:
+        assert self._engines is not None, "a script needs a mouth"
+        voice = self._options.simulator_voice or scenario.persona.voice
+        style = seeded_style(voice, seed, "caller")
+        lines = [
+            ScriptedLine(
+                text=line.text,
+                pcm=await speak_line(line.text, self._engines.mouth, style),
+                rate_hz=VOICE_RATE_HZ,
+                action=line.action,
+                at_ms=line.at_ms,
+                into_ms=line.begins_into_ms,
+                pause_ms=line.pause_ms or 0,
+            )
+            for line in scenario.duplex.script or ()
+        ]
+        return ScriptVoice(Side.CALLER, lines, first=first == "caller")
 
     async def _assistant(
         self, scenario: Scenario, first: str, seed: int, stack: AsyncExitStack

@@ -27,7 +27,7 @@ from duplex.inputs import read_text
 
 DEFAULT_APPLICATION = "duplex.application.restaurant:application"
 ASSISTANTS = ("local", "gpt-live", "client")
-CALLERS = ("local", "gpt-live", "a .wav file")
+CALLERS = ("local", "gpt-live", "scripted", "a .wav file")
 CONFIG_BYTES = 1 << 20
 
 

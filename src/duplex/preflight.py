@@ -76,15 +76,19 @@ def _refusals(
     where: str, scenario: Scenario, application: Application, options: RunOptions
 ) -> Iterator[str]:
     """Say what either session would refuse; of one elsewhere only its server knows."""
+    if options.caller == "scripted" and not scenario.duplex.script:
+        yield f"{where}.duplex.script is empty, want the lines that --caller scripted says"
     if options.endpoint is None or options.assistant == "local":
         config = assistant_config(options, application, scenario)
         yield from _refused(config, where, "assistant", "voice", "model")
-    speaks = options.caller == "local" or (options.caller == "gpt-live" and not options.endpoint)
+    speaks = options.caller in ("local", "scripted") or (
+        options.caller == "gpt-live" and not options.endpoint
+    )
     if speaks:
         config = caller_config(options, scenario, first_speaker(options, scenario))
         own = options.simulator_voice is None
         voice = f"{where}.simulation_parameters.persona.voice" if own else "simulator-voice"
-        model = "model" if options.caller == "local" else "simulator-model"
+        model = "simulator-model" if options.caller == "gpt-live" else "model"
         yield from _refused(config, where, "caller", voice, model)
 
 

@@ -17,14 +17,11 @@ import numpy as np
 from duplex.clock import Clock
 from duplex.errors import InputError
 from duplex.participants.base import Incoming, Pcm, Spoken
+from duplex.participants.other_side import OtherSide
 from duplex.participants.scripted import AHEAD_MS, exact_ms, lay
 from duplex.resample import resample
 from duplex.values import Action, Happening, Json, Side
 from duplex.wavfile import read_wav
-
-SPEECH_RMS = 200.0
-"""Blocks louder than this (int16) count as the other side speaking."""
-BLOCK_MS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,22 +61,20 @@ class WavParticipant:
         self._given = 0
         self._now = 0
         self._begun_at: int | None = None
-        self._opened = False
-        self._quiet = 0
         self._spoken = False
-        self._rest = np.zeros(0, np.int16)
         self._finished = False
         self._closed = False
 
     async def start(self, clock: Clock) -> None:
         self._rate = clock.rate_hz
+        self._other = OtherSide(clock.rate_hz)
         self._speech = resample(self._source, self._source_hz, self._rate)
         if self._cue.at_ms is not None:
             self._begun_at = self._samples(self._cue.at_ms)
         self._tell("session.started", provider="wav", session_id="", model="", voice="")
 
     def hear(self, position: int, pcm: Pcm) -> None:
-        answered = self._listen(np.concatenate((self._rest, pcm)))
+        answered = self._other.hear(pcm)
         self._now = position + len(pcm)
         if self._begun_at is None and self._is_cued():
             # What was handed over already is silence; the recording comes right after it.
@@ -115,22 +110,9 @@ class WavParticipant:
     async def abort(self) -> None:
         self._closed = True
 
-    def _listen(self, pcm: Pcm) -> bool:
-        """Follow the other side's level in whole blocks; tell whether it spoke."""
-        size = self._samples(BLOCK_MS)
-        spoke = False
-        whole = len(pcm) - len(pcm) % size
-        for block in pcm[:whole].astype(np.float64).reshape(-1, size):
-            loud = float(np.sqrt(np.mean(block * block))) > SPEECH_RMS
-            spoke = spoke or loud
-            self._quiet = 0 if loud else self._quiet + size
-        self._rest = pcm[whole:]
-        self._opened = self._opened or spoke
-        return spoke
-
     def _is_cued(self) -> bool:
-        if self._opened:
-            return self._quiet >= self._samples(self._cue.silence_ms)
+        if self._other.last is not None:
+            return self._other.quiet(self._samples(self._cue.silence_ms))
         return self._now >= self._samples(self._cue.patience_ms)
 
     def _label(self, start: int, end: int) -> None:

@@ -20,6 +20,8 @@ from duplex.values import Action
 Level = Literal["off", "occasional", "frequent"]
 Pace = Literal["slow", "normal", "fast"]
 
+INTO_MS = 1_000
+"""Where an interruption or a murmur that names no time begins in the assistant's turn."""
 TENDENCY: dict[str, float] = {"off": 0.0, "occasional": 0.25, "frequent": 0.75}
 """The tendency a level stands for."""
 
@@ -82,19 +84,32 @@ class ScriptLine(_Options):
     """One line of a scripted caller.
 
     ``at_ms`` is a time on the call's timeline; ``pause_ms`` counts from the end of
-    the assistant's turn. With neither, the line follows that turn at once.
+    the assistant's turn, ``into_ms`` from its beginning. With none of them, an
+    interruption or a murmur begins a second into that turn, and any other line
+    follows it at once.
     """
 
     text: Annotated[str, Field(min_length=1, pattern=r"\S")]
     at_ms: Annotated[int, Field(ge=0)] | None = None
     pause_ms: Annotated[int, Field(ge=0)] | None = None
+    into_ms: Annotated[int, Field(ge=0)] | None = None
     action: Annotated[Action, Strict(False)] = Action.SPEAK
 
     @model_validator(mode="after")
     def _has_one_time(self) -> ScriptLine:
-        if self.at_ms is not None and self.pause_ms is not None:
-            raise PydanticCustomError("duplex", "has both at_ms and pause_ms, want one")
+        times = {"at_ms": self.at_ms, "pause_ms": self.pause_ms, "into_ms": self.into_ms}
+        given = [name for name, time in times.items() if time is not None]
+        if len(given) > 1:
+            both = {"both": " and ".join(given[:2])}
+            raise PydanticCustomError("duplex", "has both {both}, want one", both)
         return self
+
+    @property
+    def begins_into_ms(self) -> int | None:
+        """Where in the assistant's turn it begins; None when it does not."""
+        over = self.action in (Action.INTERRUPT, Action.BACKCHANNEL)
+        untimed = self.at_ms is None and self.pause_ms is None
+        return INTO_MS if self.into_ms is None and over and untimed else self.into_ms
 
 
 class DuplexOptions(_Options):
