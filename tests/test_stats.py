@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, bootstrap
 
 from duplex.metrics.stats import (
     Distribution,
@@ -123,6 +125,34 @@ def test_the_interval_of_percentiles_matches_a_bootstrap_by_numpy() -> None:
     for interval, q in ((found.ci95_p50, 50), (found.ci95_p95, 95)):
         wanted = np.percentile(np.percentile(drawn, q, axis=1), [2.5, 97.5])
         assert interval == pytest.approx(tuple(wanted), rel=0.06)
+
+
+@pytest.mark.parametrize("sizes", [[1] * 60, [3, 40, 1, 17, 60, 9, 25, 30, 4, 12, 33, 8, 50, 2]])
+@pytest.mark.parametrize("name", ["mean", "p50", "p95"])
+def test_intervals_over_calls_are_those_of_scipy(sizes: list[int], name: str) -> None:
+    random = np.random.default_rng(8)
+    # Calls differ from each other, so that drawing values instead of calls would be far too sure.
+    calls = [random.normal(random.normal(800, 200), 60, size) for size in sizes]
+    statistic: dict[str, Callable[[npt.NDArray[np.float64]], float]] = {
+        "mean": lambda values: float(np.mean(values)),
+        "p50": lambda values: float(np.percentile(values, 50)),
+        "p95": lambda values: float(np.percentile(values, 95)),
+    }
+    wanted = bootstrap(
+        (np.arange(len(calls)),),
+        lambda drawn: statistic[name](np.concatenate([calls[int(call)] for call in drawn])),
+        vectorized=False,
+        n_resamples=2_000,
+        method="percentile",
+        rng=np.random.default_rng(4),
+    ).confidence_interval
+    found = pooled(
+        [[Measured(value=float(v)) for v in call] for call in calls], seed="s", reason=""
+    )
+    interval = {"mean": found.ci95, "p50": found.ci95_p50, "p95": found.ci95_p95}[name]
+    assert interval is not None
+    width = wanted.high - wanted.low
+    assert interval == pytest.approx((wanted.low, wanted.high), abs=0.15 * width)
 
 
 @given(
