@@ -35,6 +35,7 @@ LAYERS: dict[str, int] = {
     "runner": 6,
     "store": 6,
     "report": 7,
+    "calibration": 7,
     "cli": 7,
     "viewer": 7,
 }
@@ -60,6 +61,7 @@ HELPERS = {
     "wording": "cli",
     "remeasuring": "cli",
     "takes": "cli",
+    "noises": "cli",
     "running": "cli",
     "serving": "cli",
     "doctor": "cli",

@@ -338,7 +338,7 @@ def calibrate(
 
     Example: duplex calibrate --speech clips/ --markdown table.md
     """
-    from duplex import calibration
+    from duplex.calibration import command as calibration
 
     try:
         code = calibration.command(

@@ -15,7 +15,7 @@ import numpy as np
 from duplex.clock import Clock
 from duplex.errors import InputError
 from duplex.participants.base import Incoming, Pcm, Spoken
-from duplex.values import Happening, Json, Side, Utterance
+from duplex.values import Happening, Json, Side, Span, Utterance
 
 AHEAD_MS = 200
 """How far ahead of the call audio is handed over: the longest tick."""
@@ -25,8 +25,9 @@ class Scripted:
     """Says each ``(position, pcm)`` at its position (samples); later pieces may not overlap.
 
     ``utterances`` label the audio with spans on the shared timeline; they are
-    told once their span is over. A caller tells that it is finished when its
-    last piece and label are behind it. Raises InputError on overlapping pieces.
+    told once their span is over, and so are ``sounds``, which are coughs and side
+    talk by kind. A caller tells that it is finished when its last piece and label
+    are behind it. Raises InputError on overlapping pieces.
     """
 
     lock_step = True
@@ -36,13 +37,16 @@ class Scripted:
         side: Side,
         pieces: Sequence[tuple[int, Pcm]],
         utterances: Sequence[Utterance] = (),
+        sounds: Sequence[tuple[str, Span]] = (),
     ) -> None:
         self.side = side
         self._pieces = _in_order(pieces)
+        self._sounds = sorted(sounds, key=lambda sound: sound[1].end)
         self._labels = sorted(utterances, key=lambda utterance: utterance.span.end)
         self._end = max(
             [at + len(pcm) for at, pcm in self._pieces]
-            + [utterance.span.end for utterance in utterances],
+            + [utterance.span.end for utterance in utterances]
+            + [span.end for _, span in sounds],
             default=0,
         )
         self._rate = 24_000
@@ -60,6 +64,8 @@ class Scripted:
         self._now = position + len(pcm)
         while self._labels and self._labels[0].span.end <= self._now:
             self._label(self._labels.pop(0))
+        while self._sounds and self._sounds[0][1].end <= self._now:
+            self._sound(*self._sounds.pop(0))
         if self._now >= self._end and not self._finished:
             self._finished = True
             if self.side is Side.CALLER:
@@ -79,7 +85,9 @@ class Scripted:
             self._closed = True
             for utterance in self._labels:
                 self._label(utterance)
-            self._labels = []
+            for kind, span in self._sounds:
+                self._sound(kind, span)
+            self._labels, self._sounds = [], []
             self._tell("session.closed", reason="close_requested")
 
     async def abort(self) -> None:
@@ -102,7 +110,11 @@ class Scripted:
             source=utterance.source,
         )
 
-    def _tell(self, kind: str, **fields: Json) -> None:
+    def _sound(self, kind: str, span: Span) -> None:
+        start_ms, end_ms = exact_ms(span.start, self._rate), exact_ms(span.end, self._rate)
+        self._tell("sound", kind=kind, start_ms=start_ms, end_ms=end_ms)
+
+    def _tell(self, kind: str, /, **fields: Json) -> None:
         self._told.append(Happening(type=kind, fields=fields))
 
 
