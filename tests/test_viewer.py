@@ -194,6 +194,42 @@ def test_beyond_the_limit_the_calls_that_passed_go_silent_first(
     assert page.block("call-0")["peaks"] is not None
 
 
+NOISE = np.random.default_rng(3).normal(0, 3_000, (24_000 * 8, 2)).astype(np.int16)
+
+
+@pytest.mark.parametrize(("share", "rate", "bits"), [
+    (1.1, 24_000, 16), (0.8, 16_000, 16), (0.5, 8_000, 16), (0.25, 8_000, 9),
+])  # fmt: skip
+def test_sound_that_does_not_fit_is_lowered_and_keeps_its_place(
+    share: float, rate: int, bits: int
+) -> None:
+    samples = NOISE.copy()
+    samples[::24_000] = 32_767
+    limit = int(len(sound.flac(samples, 24_000)) * share)
+    found = sound.fitting(samples, 24_000, limit)
+    assert found is not None
+    assert (found.rate_hz, found.bits) == (rate, bits)
+    assert len(found.flac) <= limit
+    heard, rate_hz = soundfile.read(io.BytesIO(found.flac), dtype="int16")
+    assert rate_hz == rate
+    assert len(heard) == len(samples) * rate // 24_000
+    for second in range(1, 8):
+        around = np.abs(heard[second * rate - 40 : second * rate + 41, 0].astype(np.int32))
+        assert abs(int(around.argmax()) - 40) <= 1
+
+
+def test_sound_that_fits_in_no_form_is_left_out() -> None:
+    assert sound.fitting(NOISE, 24_000, 1_000) is None
+
+
+def test_a_long_recording_is_never_encoded_where_it_cannot_fit() -> None:
+    long = np.tile(NOISE, (20, 1))
+    whole = len(sound.flac(NOISE, 24_000)) * 20
+    found = sound.fitting(long, 24_000, whole // 2)
+    assert found is not None
+    assert found.rate_hz == 8_000
+
+
 @pytest.mark.parametrize("length", [0, 1, 119, 120, 121, 24_000, 4_000_037])
 def test_an_outline_has_the_loudest_sample_of_every_step(length: int) -> None:
     samples = np.zeros(length, np.int16)

@@ -25,18 +25,19 @@ from duplex.viewer import page, say
 from duplex.viewer.call import CallPage, call_page, selector
 from duplex.viewer.reading import clean, members
 from duplex.viewer.rows import timing_rows
-from duplex.viewer.sound import MIME
+from duplex.viewer.sound import MIME, Sound, fitting
 from duplex.wavfile import write_failed
 
 NAME = "viewer.html"
-SOUND_LIMIT = 96 << 20
-"""Bytes of sound in one page; a browser holds what is inside in memory."""
+SOUND_LIMIT = 40 << 20
+"""Bytes of sound in one page, which is a third larger as text; a browser holds all of it."""
 
 
 def build(run_dir: str | Path, output: Path | None = None, *, limit: int = SOUND_LIMIT) -> Path:
     """Write the page of a run, ``RUN/viewer.html`` unless told otherwise; return its path.
 
-    Sound beyond ``limit`` bytes is left out, that of calls that passed first.
+    Sound that would exceed ``limit`` bytes is given at 16 or 8 kHz, else left out, that
+    of calls that passed first.
     Raises InputError when there are no results to show.
     """
     folder = RunFolder.open(run_dir)
@@ -65,32 +66,30 @@ def _page(folder: Path, run: schema.Run, limit: int) -> Iterator[str]:
     """The page in pieces; one call's audio is held at a time."""
     yield from page.begin(clean(f"{run.run.id} · duplex"))
     given = 0
-    left = limit
     # Calls that did not pass are the ones somebody wants to hear.
     for index in sorted(range(len(run.results)), key=lambda i: run.results[i].status == "passed"):
         call = call_page(folder, run, index)
-        sound, left = _fitting(call, left)
-        given += 0 if sound is None else len(sound)
-        yield page.block(f"call-{index}", call.view | _sound_note(call, sound))
-        if sound is not None:
-            yield from page.sound_block(f"sound-{index}", sound)
+        found = None if call.samples is None else fitting(call.samples, call.rate_hz, limit - given)
+        yield page.block(f"call-{index}", call.view | _sound_note(call, found))
+        if found is not None:
+            given += len(found.flac)
+            yield from page.sound_block(f"sound-{index}", found.flac)
     yield page.block("run", _about(run, given))
     yield page.end()
 
 
-def _fitting(call: CallPage, left: int) -> tuple[bytes | None, int]:
-    if call.flac is None or len(call.flac) > left:
-        return None, left
-    return call.flac, left - len(call.flac)
-
-
-def _sound_note(call: CallPage, sound: bytes | None) -> dict[str, Json]:
-    if sound is not None:
-        return {"mime": MIME, "sound": f"{say.plain(len(sound) / 1e6, 2)} MB of FLAC inside"}
-    if call.flac is None:
+def _sound_note(call: CallPage, found: Sound | None) -> dict[str, Json]:
+    if call.samples is None:
         return {"mime": None}
-    beside = "the page would grow too large; the sound is in the run's folder"
-    return {"mime": None, "sound": beside}
+    if found is None:
+        beside = "the page would grow too large; the sound is in the run's folder"
+        return {"mime": None, "sound": beside}
+    told = f"{say.plain(len(found.flac) / 1e6, 2)} MB of FLAC inside"
+    if found.rate_hz < call.rate_hz:
+        told += f", at {say.plain(found.rate_hz / 1e3)} kHz because all of it would be too large"
+    if found.bits < 16:
+        told += f", with {found.bits} bits a sample"
+    return {"mime": MIME, "sound": told}
 
 
 def _about(run: schema.Run, sound_bytes: int) -> dict[str, Json]:
@@ -103,7 +102,7 @@ def _about(run: schema.Run, sound_bytes: int) -> dict[str, Json]:
         "rows": [[clean(cell) for cell in row.cells()] for row in rows(run)],
         "pooled": [row.as_json() for row in timing_rows(timing)],
         "size": f"{len(run.results)} calls, {say.plain(sound_bytes / 1e6, 1)} MB of sound inside "
-        "(FLAC, the recording sample by sample)",
+        "(FLAC)",
     }
 
 

@@ -28,10 +28,11 @@ from duplex.wavfile import Pcm, read_wav
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPage:
-    """What the page holds of one call; ``flac`` is None when there is no sound, see ``view``."""
+    """What the page holds of one call; no ``samples``: there is no sound, ``view`` says why."""
 
     view: dict[str, Json]
-    flac: bytes | None
+    samples: Pcm | None
+    rate_hz: int
 
 
 def call_page(folder: Path, run: schema.Run, index: int) -> CallPage:
@@ -51,8 +52,7 @@ def call_page(folder: Path, run: schema.Run, index: int) -> CallPage:
         "sound": silent,
         "peaks": None if samples is None else sound.outlines_json(samples, rate_hz),
     }
-    flac = None if samples is None else sound.flac(samples, rate_hz)
-    return CallPage(view=view, flac=flac)
+    return CallPage(view=view, samples=samples, rate_hz=rate_hz)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

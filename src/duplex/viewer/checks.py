@@ -14,6 +14,8 @@ from duplex.values import Json, Side
 from duplex.viewer import say
 from duplex.viewer.reading import clean, items, members, number, objects, pretty, text
 
+_MOST_PLACES = 12
+"""A long call has hundreds; these are shown, the timeline has them all."""
 _OPEN_MS = 400
 """How much of the recording a moment is shown with."""
 
@@ -42,6 +44,7 @@ def checks(result: Mapping[str, Json], evidence: Evidence, duration_ms: float) -
         name = text(check.get("id")) or ""
         about = members(told.get(_key(check.get("id"))))
         shown = members(about.get("evidence"))
+        places = finder.places(name, shown)
         found.append(
             {
                 "id": name,
@@ -50,7 +53,8 @@ def checks(result: Mapping[str, Json], evidence: Evidence, duration_ms: float) -
                 "required": check.get("required") is True,
                 "reason": text(about.get("reason")) or "",
                 "evidence": pretty(dict(shown)) if shown else "",
-                "places": [place.as_json() for place in finder.places(name, shown)],
+                "places": [place.as_json() for place in places[:_MOST_PLACES]],
+                "more": max(0, len(places) - _MOST_PLACES),
             }
         )
     return found
@@ -67,6 +71,7 @@ def steps(result: Mapping[str, Json]) -> list[Json]:
                 "status": text(step.get("status")) or "",
                 "reason": text(step.get("reason")) or "",
                 "places": [] if at is None else [_moment("seen", at).as_json()],
+                "more": 0,
             }
         )
     return found

@@ -41,6 +41,7 @@ class Panels {
     for (const place of check.places) {
       head.append(button("jump", `▸ ${place.name}`, () => this.go(place.start, place.end, true)));
     }
+    if (check.more) head.append(make("span", "muted", `and ${check.more} more`));
     const body = make("div", "", head);
     const reason = check.reason || check.evidence;
     if (check.evidence) {
