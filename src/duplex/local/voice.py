@@ -12,14 +12,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from duplex.application.words import is_backchannel
 from duplex.clock import Clock
+from duplex.local.collision import Collisions
 from duplex.local.endpoint import BLOCK
-from duplex.local.hearing import Decoded, Hearing
+from duplex.local.hearing import Decoded, Hearing, Theirs
 from duplex.local.seams import (
     VOICE_RATE_HZ,
     Act,
@@ -31,13 +31,13 @@ from duplex.local.seams import (
     Mouth,
     Note,
     Pcm,
-    Progress,
     Said,
     Say,
     VoiceFrame,
     Words,
 )
 from duplex.local.speech import Speech, begin_speech, to_ms
+from duplex.local.telling import Timed, Told, as_note
 from duplex.local.thinking import Thinking, ThinkTimes
 from duplex.local.timbre import seeded_style
 from duplex.local.yielding import Fader, Level, level
@@ -51,25 +51,6 @@ WORDLESS = VOICE_RATE_HZ // 2
 """Speech shorter than this that held no words is no utterance to the brain."""
 QUEUE_LIMIT = 16
 """Sayings that may wait; what a flood of commentary adds beyond is not said."""
-
-
-@dataclass(slots=True)
-class _Told:
-    """What one frame tells besides audio."""
-
-    said: list[Words] = field(default_factory=list)
-    heard: list[Words] = field(default_factory=list)
-    delegations: list[int] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class _Timed:
-    """A decision that is no speech and takes effect at ``at``, after ``after`` was said."""
-
-    at: int
-    act: Delegate | Progress | Finish
-    after: Speech | None
 
 
 class LocalVoice:
@@ -96,6 +77,7 @@ class LocalVoice:
         self._role = role
         self._thinking = Thinking(think or ThinkTimes(), seed, role.label)
         self._hearing = Hearing(ears, self._thinking)
+        self._collisions = Collisions(seed, role)
         self._wait = False
         self._position = 0
         self._block = np.zeros(BLOCK, np.int16)
@@ -106,11 +88,11 @@ class LocalVoice:
         self._queue: deque[Speech] = deque()
         self._fading = False
         self._own_end = 0
-        self._timed: list[_Timed] = []
+        self._timed: list[Timed] = []
         self._commentary: deque[tuple[str, str | None]] = deque()
         self._quiet_told = 0
         self._speech_told = 0
-        self._told = _Told()
+        self._told = Told()
 
     async def begin(self, clock: Clock) -> None:
         self._wait = clock.virtual
@@ -134,7 +116,7 @@ class LocalVoice:
                 self._position += BLOCK
                 own_start = self._speech.start if self._speech is not None else None
                 self._hearing.push(self._block, own_start, self._own_end)
-        told, self._told = self._told, _Told()
+        told, self._told = self._told, Told()
         return VoiceFrame(
             pcm=out,
             said=tuple(told.said),
@@ -188,7 +170,7 @@ class LocalVoice:
             else:
                 # Only the end of the call waits for the words before it.
                 after = last if isinstance(act, Finish) else None
-                self._timed.append(_Timed(decided, act, after))
+                self._timed.append(Timed(decided, act, after))
 
     def _queue_say(self, say: Say, decided: int) -> Speech | None:
         if len(self._queue) >= QUEUE_LIMIT:
@@ -215,7 +197,7 @@ class LocalVoice:
             return
         speech = self._speech
         stops = theirs.overlapped and bool(text) and not is_backchannel(text)
-        if stops and speech is not None and speech.start <= theirs.start:
+        if stops and speech is not None and self._is_stopped_by(speech, theirs):
             theirs.cut = True
             await self._cut(speech)
         self._plan(
@@ -229,6 +211,11 @@ class LocalVoice:
                 )
             )
         )
+
+    def _is_stopped_by(self, speech: Speech, theirs: Theirs) -> bool:
+        """Words that began together with these and broke off gave way; they stop nothing."""
+        together = self._collisions.are_together(speech.start, theirs.start)
+        return speech.start <= theirs.start and not together
 
     def _follow_speech(self) -> None:
         """Tell the brain of every 200 ms of the other side's ongoing speech."""
@@ -264,9 +251,11 @@ class LocalVoice:
             return Level.FULL
         if speech.exempt:
             return Level.FULL
-        target = level(self._position, speech.start, ends.burst, ends.last_active)
+        patience = self._collisions.stop_after(speech.start, theirs.start)
+        target = level(self._position, speech.start, ends.burst, ends.last_active, patience)
         if target is Level.OFF:
             theirs.cut = True
+            self._collisions.stopped(speech.start, self._position)
             await self._cut(speech)
         return target
 
@@ -277,7 +266,8 @@ class LocalVoice:
         speech = self._queue[0]
         over = self._hearing.current is not None
         due = max(speech.not_before, self._own_end + speech.pause if self._own_end else 0)
-        if self._position < due or (over and not speech.say.over):
+        waits = over or self._position < self._collisions.wait_until
+        if self._position < due or (waits and not speech.say.over):
             return
         if not await self._ready(speech):
             if speech.wanted_at is None:
@@ -309,6 +299,7 @@ class LocalVoice:
         speech.play(self._playing, self._position)
         self._playing[:] = self._fader.apply(self._playing, target)
         if speech.finished:
+            self._collisions.finished()
             self._end(speech, complete=True)
 
     async def _ready(self, speech: Speech) -> bool:
@@ -374,7 +365,7 @@ class LocalVoice:
 
     def _release_timed(self) -> None:
         """Let decisions that are no speech take effect when their time has come."""
-        waiting: list[_Timed] = []
+        waiting: list[Timed] = []
         for timed in self._timed:
             held = timed.after is not None and not timed.after.ended
             if held or timed.at > self._position:
@@ -382,15 +373,9 @@ class LocalVoice:
             elif isinstance(timed.act, Delegate):
                 self._told.delegations.append(to_ms(self._position))
             elif self._role is Side.CALLER:
-                self._told.notes.append(_note(timed.act))
+                self._told.notes.append(as_note(timed.act))
         self._timed = waiting
 
     def _late(self, what: str, samples: int) -> None:
         if late_ms := to_ms(samples):
             self._told.notes.append(Note(kind="late", fields={"what": what, "late_ms": late_ms}))
-
-
-def _note(act: Progress | Finish) -> Note:
-    if isinstance(act, Finish):
-        return Note(kind="finished", fields={"outcome": act.outcome})
-    return Note(kind="agenda", fields={"item_id": act.item_id, "status": act.status})

@@ -32,16 +32,23 @@ class Level(Enum):
     OFF = 0
 
 
-def level(position: int, own_start: int, their_burst: int, their_last: int) -> Level:
+def level(
+    position: int,
+    own_start: int,
+    their_burst: int,
+    their_last: int,
+    stop_after: int = STOP_AFTER,
+) -> Level:
     """Decide how to go on at ``position``.
 
     ``own_start`` is where this side began to speak, ``their_burst`` and
-    ``their_last`` bound the other side's present stretch of voice.
+    ``their_last`` bound the other side's present stretch of voice; speech stops
+    once they have overlapped for ``stop_after``.
     """
     if position - their_last >= OVER_AFTER:
         return Level.FULL
     overlap = their_last - max(own_start, their_burst)
-    if overlap >= STOP_AFTER:
+    if overlap >= stop_after:
         return Level.OFF
     return Level.DUCKED if overlap >= DUCK_AFTER else Level.FULL
 
