@@ -23,12 +23,17 @@ from duplex.call import Call, CallEnd, CallPlan
 from duplex.clock import Clock, VirtualClock, WallClock, utc_now
 from duplex.engine import Engine, Playout, PlayoutEvent, SegmentEvent
 from duplex.hangup import Policy
+from duplex.local.faults import parse_fault
+from duplex.local.server import LocalServer
 from duplex.measuring import measure
 from duplex.participants.base import Incoming, Participant, Spoken
+from duplex.participants.live import LiveSession
 from duplex.participants.scripted import Scripted
 from duplex.protocols import g711
 from duplex.recording import CallRecorder, Recording
 from duplex.values import Event, Side
+from gpt_live_voices import ToneVoice, Voices
+from live_bench import LiveBench
 from stimuli import noise, pcm, save, side, speechlike, voiced
 
 RATE = 24_000
@@ -402,6 +407,33 @@ def test_flushes_one_after_the_other_leave_no_debt() -> None:
     for when, reply in replies:
         np.testing.assert_array_equal(found.said[when * MS :][: 400 * MS], reply[: 400 * MS])
         assert not found.said[(when + 400) * MS : (when + 700) * MS].any()
+
+
+@pytest.mark.parametrize("rate_hz", [8_000, 16_000, 48_000])
+@pytest.mark.parametrize("seconds", [0.25, 1.2])
+async def test_a_gap_between_messages_resets_no_resampler(rate_hz: int, seconds: float) -> None:
+    # pipecat-ai/pipecat#5769: two halves of one tone, however far apart they come
+    async def said(*faults: str) -> Pcm:
+        voices = Voices(lambda config: ToneVoice(config, tone_ms=2_000))
+        server = LocalServer(voices, faults=[parse_fault(text) for text in faults])
+        session = LiveSession(
+            side=Side.ASSISTANT, connect=server.connector(), lock_step=True, opening="hello"
+        )
+        bench = LiveBench(session, VirtualClock(rate_hz))
+        await bench.start()
+        await bench.run(6_000)
+        await bench.finish()
+        assert all(not fatal for _, _, fatal in bench.faults())
+        return bench.audio()
+
+    smooth, stalled = await said(), await said(f"stall,seconds={seconds}")
+    length = min(len(smooth), len(stalled))
+    assert length > 4 * rate_hz
+    np.testing.assert_array_equal(stalled[:length], smooth[:length])
+    loud = np.flatnonzero(np.abs(smooth.astype(int)) > 400)
+    # One tone without a hole: at 440 Hz no two loud samples lie a millisecond apart.
+    assert np.diff(loud).max() < rate_hz / 1_000
+    assert abs((loud[-1] - loud[0]) / rate_hz - 2.0) < 0.01
 
 
 # -- the harness's own waits ---------------------------------------------------
