@@ -14,6 +14,7 @@ import numpy as np
 
 from duplex.beds.tools import Floats
 from duplex.errors import InputError
+from duplex.inputs import entries
 from duplex.wavfile import Wav, read_wav
 
 _SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
@@ -50,11 +51,7 @@ def loop(path: str, rate_hz: int, resample: Resample) -> Floats:
 
 def takes(folder: str, rate_hz: int, resample: Resample) -> list[tuple[str, Floats]]:
     """Every sound file of a folder, in order of name."""
-    try:
-        paths = sorted(path for path in Path(folder).iterdir() if is_file(path.name))
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"bursts kind {folder}: cannot be read ({reason})") from None
+    paths = [path for path in entries(Path(folder)) if is_file(path.name)]
     if not paths:
         raise InputError(f"bursts kind {folder}: holds no sound file ({' '.join(_SUFFIXES)})")
     return [(path.stem, _mono(str(path), rate_hz, resample)) for path in paths]

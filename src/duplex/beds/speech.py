@@ -109,7 +109,7 @@ def people(count: int, seed: int, **changes: object) -> list[Voice]:
         woman = number % 2 == 1
         found.append(
             Voice(
-                pitch_hz=draw.between(180, 240) if woman else draw.between(90, 140),
+                pitch_hz=draw.between(165, 235) if woman else draw.between(92, 152),
                 tract=draw.between(1.12, 1.22) if woman else draw.between(0.94, 1.04),
                 pace=draw.between(0.88, 1.15),
                 tilt=draw.between(0.25, 0.5),

@@ -210,7 +210,7 @@ class Microphone(Effect):
     clip: float = Field(default=0.0, ge=-40, le=0, description="clips at this level, dBov; 0: none")
     dc: float = Field(default=0.0, ge=-0.5, le=0.5, description="offset as a share of full scale")
     level_db: float = Field(default=0.0, ge=-40, le=40, description="gain before clipping, dB")
-    agc: bool = Field(default=False, description="automatic gain control: on or off")
+    agc: bool = Field(default=False, description="automatic gain control")
     bits: int = Field(default=16, ge=2, le=16, description="resolution of the converter")
 
     @model_validator(mode="after")
@@ -226,7 +226,7 @@ class Telephony(Effect):
     title = "telephony"
     says = "a telephone line: 300–3 400 Hz, 8 kHz, G.711 there and back"
 
-    law: Literal["mu", "a"] = Field(default="mu", description="mu or a, the ITU tables")
+    law: Literal["mu", "a"] = Field(default="mu", description="which G.711 table (ITU)")
     gain: float = Field(default=1.8, gt=0, le=4, description="linear gain before the codec")
 
 
@@ -237,7 +237,8 @@ class PacketLoss(Effect):
     says = "packets that never arrive"
 
     model: Literal["iid", "fixed_burst", "gilbert_elliott"] = Field(
-        default="fixed_burst", description="iid, fixed_burst or gilbert_elliott"
+        default="fixed_burst",
+        description="independent losses, bursts of one length, or a chain of two states",
     )
     loss: float = Field(default=0.08, ge=0, le=0.9, description="share of packets lost")
     burst_ms: float = Field(
@@ -245,7 +246,7 @@ class PacketLoss(Effect):
     )
     packet_ms: int = Field(default=20, ge=5, le=100, description="length of a packet")
     concealment: Literal["none", "repeat"] = Field(
-        default="none", description="none (silence) or repeat (pitch repetition, fading)"
+        default="none", description="what fills the gap: silence, or the last pitch period, fading"
     )
 
     @model_validator(mode="after")
@@ -295,7 +296,7 @@ class Tics(Effect):
         default=2.0, gt=0, le=60, description="sounds a minute of silence, on average (Poisson)"
     )
     kind: Literal["any", "cough", "throat", "sniff"] = Field(
-        default="any", description=", ".join(TIC_KINDS)
+        default="any", description="which sound; any draws among them"
     )
     every_ms: int | None = Field(
         default=None, ge=500, le=600_000, description="evenly spaced instead of Poisson"
@@ -315,7 +316,7 @@ class SideSpeech(Effect):
     rate_per_min: float = Field(
         default=1.0, gt=0, le=60, description="remarks a minute of silence, on average (Poisson)"
     )
-    kind: Literal["side_talk"] = Field(default="side_talk", description="side_talk")
+    kind: Literal["side_talk"] = Field(default="side_talk", description="what is heard")
     every_ms: int | None = Field(
         default=None, ge=500, le=600_000, description="evenly spaced instead of Poisson"
     )
