@@ -35,22 +35,28 @@ DIRECTIVES = {
 }
 
 
-def extensions() -> list[Extension]:
-    core = Extension(
-        "duplex._core",
-        ["src/duplex/_core.pyx"],
+def extension(name: str, *sources: str) -> Extension:
+    """One compiled module; a change of any header rebuilds it."""
+    folder = Path("src/duplex")
+    return Extension(
+        f"duplex.{name}",
+        [f"src/duplex/{source}" for source in (f"{name}.pyx", *sources)],
         include_dirs=[np.get_include(), "src/duplex"],
-        depends=["src/duplex/_hold.pxd", *map(str, sorted(Path("src/duplex").glob("_*.h")))],
+        depends=sorted(str(path) for end in ("*.h", "*.pxd") for path in folder.glob(end)),
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         extra_compile_args=FLAGS,
         libraries=LIBRARIES,
     )
-    synth = Extension(
-        "duplex._synth",
-        ["src/duplex/_synth.pyx"],
-        extra_compile_args=FLAGS,
-    )
-    return list(cythonize([core, synth], compiler_directives=DIRECTIVES))
+
+
+def extensions() -> list[Extension]:
+    modules = [
+        extension("_core"),
+        # The effects are compiled for any processor and again for newer ones.
+        extension("_line", "_chain_baseline.c", "_chain_v3.c"),
+        extension("_synth"),
+    ]
+    return list(cythonize(modules, compiler_directives=DIRECTIVES))
 
 
 class BuildWithScenarios(build_py):

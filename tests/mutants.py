@@ -1,6 +1,6 @@
 """Mutants of the compiled engine: one changed line each, for the tests of the laws.
 
-All mutants live in one extra extension, built once from ``_core.pyx``: each
+All mutants live in one extra extension, built once from ``_core.pyx`` and ``_playout.pxd``: each
 mutated line stands beside the true one and a module-level number picks which
 of the two runs. ``load`` builds it when it is missing or stale and imports it.
 """
@@ -81,17 +81,17 @@ MUTANTS = (
     Mutant(law="no_invented_silence", line="p.underrun += n", becomes="p.idle += n"),
     Mutant(
         law="runs_dry_in_speech",
-        line="p.in_speech = self._voiced_before(p)",
+        line="p.in_speech = voiced_before(p)",
         becomes="p.in_speech = p.started",
     ),
     Mutant(
         law="hold_in_silence",
-        line="if excess < least or self._voiced_before(p):",
+        line="if excess < least or voiced_before(p):",
         becomes="if excess < least:",
     ),
     Mutant(
         law="hold_follows_arrival",
-        line="if self._voiced_before(p):",
+        line="if voiced_before(p):",
         becomes="if False:",
     ),
     Mutant(
@@ -128,11 +128,19 @@ def mutated(source: str) -> str:
     return "\n".join([*lines[: first - 1], switch, *lines[first - 1 :]]) + "\n"
 
 
+def with_playout(engine: str) -> str:
+    """Return the engine's source with that of its playout in place of the import of it."""
+    playout = (SOURCES / "_playout.pxd").read_text()
+    start = engine.index("from duplex._playout cimport (")
+    end = engine.index(")\n", start) + 2
+    return engine[:start] + playout[playout.index("from libc") :] + engine[end:]
+
+
 def load() -> ModuleType:
     """Build the mutants if they are not there yet, and import them."""
-    source = mutated((SOURCES / "_core.pyx").read_text())
+    source = mutated(with_playout((SOURCES / "_core.pyx").read_text()))
     kernels = [path.read_text() for path in sorted(SOURCES.glob("_*.h"))]
-    kernels.append((SOURCES / "_hold.pxd").read_text())
+    kernels += [path.read_text() for path in sorted(SOURCES.glob("_*.pxd"))]
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     key = hashlib.sha256("\0".join([source, *kernels, suffix]).encode()).hexdigest()[:16]
     target = FOLDER / key / f"{NAME}{suffix}"

@@ -1,4 +1,4 @@
-"""The sample-counted engine: two playout rings, the mix, the detectors, the floor, the totals.
+"""The sample-counted engine: two playout rings, their lines, the mix, the detectors, the floor.
 
 Everything is counted in samples at the session rate. ``feed`` and ``flush``
 happen between advances; ``advance`` does all the work and in it there is no
@@ -11,43 +11,60 @@ split at ticks, but every decision is taken at absolute sample indices.
 """
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport INT64_MAX, int16_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove, memset
 
 cimport cython
 cimport numpy as cnp
 
-from duplex._hold cimport (
-    WAIT_BINS,
-    Hold,
-    Mark,
-    hold_arrive,
-    hold_block,
-    hold_excess,
-    hold_knows,
-    hold_p99,
-    hold_play,
+from duplex._hold cimport Hold, hold_p99
+from duplex._line cimport Leg, Line, leg_hear, leg_send
+from duplex._playout cimport (
+    DISCARD,
+    FLOOR,
+    HOLD_ADJUST,
+    IDLE,
+    SEGMENT,
+    UNDERRUN,
+    VOICED_RMS,
+    Event,
+    Log,
+    Playout,
+    close_run,
+    duplex_energy,
+    log_emit,
+    playout_close,
+    playout_end_block,
+    playout_feed,
+    playout_flush,
+    playout_move_hold,
+    playout_notice,
+    playout_open,
+    playout_open_hold,
+    playout_pull,
 )
 
+import os
 import struct
 
 cnp.import_array()
 
 cdef extern from "_kernels.h" nogil:
-    uint64_t duplex_energy(const int16_t *x, int64_t n) noexcept
     int64_t duplex_mix(const int16_t *a, const int16_t *b, int16_t *out, int64_t n) noexcept
     void duplex_decimate(int wide, const int16_t *x, const int16_t *h, int taps, int factor,
                          int16_t *y, int n) noexcept
     void duplex_interleave(const int16_t *a, const int16_t *b, int16_t *out, int64_t n) noexcept
     int duplex_wide() noexcept
+    const int16_t *duplex_fir_16
+    const int16_t *duplex_fir_24
+    const int16_t *duplex_fir_48
+
+cdef extern from "_vad.h" nogil:
     int vad_open(const char *path) noexcept
     void *vad_new(int mode) noexcept
     int vad_process(void *handle, const int16_t *frame, int n) noexcept
     void vad_free(void *handle) noexcept
-    const int16_t *duplex_fir_16
-    const int16_t *duplex_fir_24
-    const int16_t *duplex_fir_48
 
 cdef extern from "_edge.h" nogil:
     enum: EDGE_LEAD
@@ -80,9 +97,7 @@ cdef extern from "_edge.h" nogil:
         START_UNRELIABLE "EDGE_START_UNRELIABLE"
         END_UNRELIABLE "EDGE_END_UNRELIABLE"
 
-# Contract 2.0: a window is voiced when its RMS reaches this many int16 steps.
 cdef enum:
-    VOICED_RMS = 220
     # Events held between two drains; what does not fit is counted as lost.
     EVENTS = 8192
     # Segments of one side that may wait until the other side's speech is known too.
@@ -90,91 +105,24 @@ cdef enum:
     # 8 kHz samples in one 10 ms frame of the webrtc detector, and its mode.
     VAD_FRAME = 80
     VAD_MODE = 2
-    # A low-water mark is believed when it looked at this many 20 ms blocks and saw
-    # this many arrivals, so that it spans a whole period of whatever size is sent.
-    LOW_WATER_BLOCKS = 50
-    LOW_WATER_ARRIVALS = 2
 
 VOICED_RMS_THRESHOLD = VOICED_RMS
 # Whether engines built from now on run the kernels for newer processors.
-WIDE_KERNELS = duplex_wide() != 0
+WIDE_KERNELS = duplex_wide() != 0 and os.environ.get("DUPLEX_KERNELS") != "baseline"
 
 cdef enum Detectors:
     RMS = 0
     WEBRTC = 1
     EDGE = 2
 
-# Where a playout ring stands. A dry ring pads; a holding one plays the hold.
-cdef enum State:
-    DRY = 0
-    HOLDING = 1
-    PLAYING = 2
-
-cdef enum Kind:
-    SEGMENT = 0
-    FLOOR = 1
-    HOLD_ADJUST = 2
-    UNDERRUN = 3
-    IDLE = 4
-    DISCARD = 5
-    NO_RUN = -1
-
 SEGMENT_KIND, FLOOR_KIND = SEGMENT, FLOOR
 HOLD_ADJUST_KIND, UNDERRUN_KIND, IDLE_KIND, DISCARD_KIND = HOLD_ADJUST, UNDERRUN, IDLE, DISCARD
 
 
 
-# Written by the engine between two drains, read and emptied by drain.
-# ``emitted`` is where the engine stood; it orders events and is not reported.
-cdef struct Event:
-    int64_t emitted
-    int64_t start
-    int64_t value
-    int kind
-    int side
-    # Of a segment the edge detector found: how deep noise hides its edges.
-    int32_t start_deficit
-    int32_t end_deficit
-    uint32_t flags
-
-
 cdef struct Run:
     int64_t start
     int64_t end
-
-
-# One side's jitter buffer. ``feed`` writes behind ``head + queued``, ``advance``
-# reads at ``head``, ``flush`` empties it; never reset otherwise. The array holds
-# one block more than ``capacity``, so the last block played is still there.
-cdef struct Playout:
-    int16_t *data
-    int64_t mask
-    int64_t capacity
-    int64_t head
-    int64_t queued
-    int64_t since        # samples played since the start or the last flush
-    Hold hold            # how long it makes audio wait; not at all when 0 long
-    int state
-    int64_t wait         # samples of hold still to play
-    int64_t gap          # samples padded since the ring ran dry
-    bint started         # has ever played anything
-    bint in_speech       # the ring ran dry with the last 20 ms voiced
-    int run_kind         # the open run of silence we made, or NO_RUN
-    int64_t run_start
-    int64_t run_length
-    int64_t low_now      # least depth in this low-water window, and in the last
-    int64_t low_before   # full one; -1 when there is none
-    int64_t low_blocks   # blocks and arrivals in this window
-    int64_t low_arrivals
-    int64_t noticed      # of what was accepted, how much advance knew of
-    # Totals, in samples.
-    int64_t accepted
-    int64_t played
-    int64_t discarded
-    int64_t idle
-    int64_t underrun
-    int64_t hold_added
-    int64_t hold_dropped
 
 
 # One side's ear. ``advance`` writes it, nobody else; never reset. For webrtc the
@@ -193,13 +141,6 @@ cdef struct Ear:
     int64_t first
     int64_t n_waiting
     int64_t known        # where anything still to be found starts, at the earliest
-
-
-cdef inline int64_t power_of_two(int64_t n) noexcept:
-    cdef int64_t size = 1
-    while size < n:
-        size <<= 1
-    return size
 
 
 cdef bint native_vad = False
@@ -288,13 +229,16 @@ cdef class Engine:
     cdef readonly bint finished
     cdef Playout rings[2]
     cdef Ear ears[2]
-    cdef int16_t *out[2]
+    cdef int16_t *out[2]         # what each side says
+    cdef int16_t *sent[2]        # what the other is played of it: the same without a line
+    cdef Leg *legs[2]            # NULL without a line
+    cdef bint lined
+    cdef object lines            # keeps what legs points into
     cdef int16_t *mixture
     cdef int64_t span            # samples of the last advance
     cdef int64_t room            # most samples one advance may take
     cdef int64_t block           # 20 ms
     cdef bint holding            # either side has a hold
-    cdef int64_t step            # 4 ms: an adaptive hold drops no less, waits no less than 1
     # Detector: frame length, samples it must see past a frame, decided so far.
     cdef int detector
     cdef int64_t frame
@@ -308,13 +252,12 @@ cdef class Engine:
     cdef int holder
     cdef int64_t partition[4]
     cdef int64_t clipped
-    cdef Event *events
-    cdef int64_t n_events
-    cdef int64_t lost
+    cdef Log log
     cdef object peers
 
     def __cinit__(self, int rate_hz, int64_t tick, str detector, holds, int64_t ring,
-                  bint native=True, adaptive=(False, False), bounds=(0, 0)):
+                  bint native=True, adaptive=(False, False), bounds=(0, 0),
+                  lines=(None, None)):
         cdef int side
         if rate_hz <= 0 or rate_hz % 50:
             raise ValueError(f"rate {rate_hz} Hz is not a multiple of 50")
@@ -323,17 +266,19 @@ cdef class Engine:
         self.rate_hz = rate_hz
         self.tick = tick
         self.block = rate_hz // 50
-        self.step = self.block // 5
         self.room = ring
         self.peers = []
+        self.lines = lines
         self._set_detector(detector)
-        self.events = <Event *>calloc(EVENTS, sizeof(Event))
+        self.log.events = <Event *>calloc(EVENTS, sizeof(Event))
+        self.log.room = EVENTS
         self.mixture = <int16_t *>calloc(ring, sizeof(int16_t))
-        if self.events == NULL or self.mixture == NULL:
+        if self.log.events == NULL or self.mixture == NULL:
             raise MemoryError
         for side in range(2):
             self._open_side(side, holds[side], ring, native)
-            self._open_hold(&self.rings[side].hold, holds[side], ring, adaptive[side], bounds)
+            self._open_hold(&self.rings[side], holds[side], adaptive[side], bounds)
+            self._open_line(side, lines[side], ring)
         self.holding = self.rings[0].hold.length > 0 or self.rings[1].hold.length > 0
 
     cdef int _set_detector(self, str detector) except -1:
@@ -372,16 +317,11 @@ cdef class Engine:
         cdef Ear *ear = &self.ears[side]
         if hold < 0 or hold > ring:
             raise ValueError(f"hold of {hold} samples is not within 0 and the ring's {ring}")
-        p.mask = power_of_two(ring + self.block) - 1
-        p.capacity = ring
-        p.run_kind = NO_RUN
-        p.low_before = -1
-        p.low_now = INT64_MAX
-        p.data = <int16_t *>calloc(p.mask + 1, sizeof(int16_t))
         self.out[side] = <int16_t *>calloc(ring, sizeof(int16_t))
         # Sixteen samples of slack: the padded taps reach past the last sample.
         ear.buffer = <int16_t *>calloc(self.frame + 2 * self.ahead + 16, sizeof(int16_t))
-        if p.data == NULL or self.out[side] == NULL or ear.buffer == NULL:
+        if (playout_open(p, side, ring, self.block) < 0 or self.out[side] == NULL
+                or ear.buffer == NULL):
             raise MemoryError
         if self.detector == EDGE:
             ear.edge = <edge_t *>calloc(1, sizeof(edge_t))
@@ -403,39 +343,49 @@ cdef class Engine:
                 ear.fallback = <PyObject *>peer
         return 0
 
-    cdef int _open_hold(self, Hold *h, int64_t hold, int64_t ring, bint adaptive,
-                        bounds) except -1:
-        h.length = h.first = hold
-        h.adaptive = adaptive
-        h.least, h.most = bounds
-        h.block = self.block
-        h.rate_hz = self.rate_hz
-        if adaptive and not (self.block <= h.least <= hold <= h.most <= ring):
+    cdef int _open_line(self, int side, Line line, int64_t ring) except -1:
+        """Let what ``side`` says pass ``line`` before the other is played it."""
+        self.sent[side] = self.out[side]
+        if line is None:
+            return 0
+        if line.rate_hz != self.rate_hz or line.position:
             raise ValueError(
-                f"adaptive hold of {hold} samples is not within its bounds {h.least} to {h.most}, "
-                f"or these not within 20 ms and the ring's {ring}"
+                f"a line of {line.rate_hz} Hz that stands at sample {line.position} cannot carry "
+                f"a call of {self.rate_hz} Hz"
             )
-        # One mark a tick, for as long as a sample can wait.
-        h.marks_mask = power_of_two((ring + max(hold, h.most)) // self.tick + 2) - 1
-        h.marks = <Mark *>calloc(h.marks_mask + 1, sizeof(Mark))
-        h.bins = <int64_t *>calloc(WAIT_BINS, sizeof(int64_t))
-        if h.marks == NULL or h.bins == NULL:
+        line.reserve(ring)
+        self.sent[side] = <int16_t *>calloc(ring, sizeof(int16_t))
+        if self.sent[side] == NULL:
+            raise MemoryError
+        self.legs[side] = &line.leg
+        self.lined = True
+        return 0
+
+    cdef int _open_hold(self, Playout *p, int64_t hold, bint adaptive, bounds) except -1:
+        cdef int64_t least, most
+        least, most = bounds
+        if adaptive and not (self.block <= least <= hold <= most <= p.capacity):
+            raise ValueError(
+                f"adaptive hold of {hold} samples is not within its bounds {least} to {most}, "
+                f"or these not within 20 ms and the ring's {p.capacity}"
+            )
+        if playout_open_hold(p, self.rate_hz, hold, adaptive, least, most, self.tick) < 0:
             raise MemoryError
         return 0
 
     def __dealloc__(self):
         cdef int side
         for side in range(2):
-            free(self.rings[side].hold.marks)
-            free(self.rings[side].hold.bins)
-            free(self.rings[side].data)
+            playout_close(&self.rings[side])
+            if self.sent[side] != self.out[side]:
+                free(self.sent[side])
             free(self.out[side])
             free(self.ears[side].buffer)
             free(self.ears[side].edge)
             free(self.ears[side].waiting)
             vad_free(self.ears[side].native)
         free(self.mixture)
-        free(self.events)
+        free(self.log.events)
 
     # ---- between advances ----
 
@@ -450,40 +400,15 @@ cdef class Engine:
             raise TypeError(
                 f"pcm is {pcm.ndim}-dimensional {pcm.dtype}, not contiguous 1-dimensional int16"
             )
-        cdef Playout *p = self._ring(side)
-        cdef const int16_t *source = <const int16_t *>cnp.PyArray_DATA(pcm)
-        cdef int64_t n = min(<int64_t>cnp.PyArray_DIM(pcm, 0), p.capacity - p.queued)
-        cdef int64_t at = (p.head + p.queued) & p.mask
-        cdef int64_t first = min(n, p.mask + 1 - at)
-        memcpy(p.data + at, source, first * sizeof(int16_t))
-        if n > first:
-            memcpy(p.data, source + first, (n - first) * sizeof(int16_t))
-        p.queued += n
-        p.accepted += n
-        return n
+        return playout_feed(self._ring(side), <const int16_t *>cnp.PyArray_DATA(pcm),
+                            cnp.PyArray_DIM(pcm, 0))
 
     def flush(self, int side) -> int:
         """Throw away what is queued from ``side``; return how many samples.
 
         It ends the utterance: the silence after it is idle, not an underrun.
         """
-        cdef Playout *p = self._ring(side)
-        cdef int64_t n = p.queued
-        if p.state == HOLDING:
-            self._close_run(side, self.position)
-        if p.state != DRY:
-            p.state = DRY
-            p.gap = 0
-            p.low_before = -1
-        p.in_speech = False
-        p.since = 0
-        p.wait = 0
-        p.head += n
-        p.queued = 0
-        p.discarded += n
-        if n:
-            self._emit(DISCARD, side, self.position, self.position, n)
-        return n
+        return playout_flush(self._ring(side), &self.log, self.position)
 
     def advance(self, int64_t ticks) -> None:
         """Play ``ticks`` ticks; raise RuntimeError when a detector fails."""
@@ -524,7 +449,7 @@ cdef class Engine:
             self._settle(self.position)
         for side in range(2):
             self._close_segment(side, self.position)
-            self._close_run(side, self.position)
+            close_run(&self.rings[side], &self.log, self.position)
         self.finished = True
 
     # ---- reading ----
@@ -532,23 +457,23 @@ cdef class Engine:
     def heard(self, int side):
         """Return what ``side`` was played in the last advance (int16, a fresh array)."""
         self._ring(side)
-        return self._copy(self.out[1 - side])
+        return self._copy(self.sent[1 - side])
 
     def spoken(self, int side):
-        """Return what ``side`` said in the last advance (int16, a fresh array)."""
+        """Return what ``side`` said in the last advance, before its line (int16, fresh)."""
         self._ring(side)
         return self._copy(self.out[side])
 
     def mixed(self):
-        """Return both sides of the last advance in one channel, held inside int16."""
+        """Return what both were played in the last advance in one channel, held inside int16."""
         return self._copy(self.mixture)
 
     def stereo(self):
-        """Return both sides of the last advance, shape (samples, 2), caller first."""
+        """Return what both were played in the last advance, shape (samples, 2), the caller first."""
         cdef cnp.npy_intp[2] shape
         shape[0], shape[1] = self.span, 2
         both = cnp.PyArray_SimpleNew(2, shape, cnp.NPY_INT16)
-        duplex_interleave(self.out[0], self.out[1], <int16_t *>cnp.PyArray_DATA(both), self.span)
+        duplex_interleave(self.sent[0], self.sent[1], <int16_t *>cnp.PyArray_DATA(both), self.span)
         return both
 
     @property
@@ -568,7 +493,7 @@ cdef class Engine:
     @property
     def pending(self) -> int:
         """How many events wait to be drained."""
-        return self.n_events
+        return self.log.n
 
     def drain(self) -> list:
         """Return the events since the last drain as (kind, side, start, value) and forget them.
@@ -579,10 +504,10 @@ cdef class Engine:
         cdef int64_t k
         cdef Event *e
         taken = []
-        for k in range(self.n_events):
-            e = &self.events[k]
+        for k in range(self.log.n):
+            e = &self.log.events[k]
             taken.append((e.kind, e.side, e.start, e.value))
-        self.n_events = 0
+        self.log.n = 0
         return taken
 
     def drain_segments(self) -> list:
@@ -596,8 +521,8 @@ cdef class Engine:
         cdef int64_t k
         cdef Event *e
         taken = []
-        for k in range(self.n_events):
-            e = &self.events[k]
+        for k in range(self.log.n):
+            e = &self.log.events[k]
             if e.kind != SEGMENT:
                 continue
             onset = offset = None
@@ -607,7 +532,7 @@ cdef class Engine:
                 offset = (e.end_deficit / 100.0, (e.flags & END_MASKED) != 0,
                           (e.flags & END_UNRELIABLE) != 0)
             taken.append((e.side, e.start, e.value, onset, offset, self._pauses(e)))
-        self.n_events = 0
+        self.log.n = 0
         return taken
 
     cdef list _pauses(self, const Event *e):
@@ -645,7 +570,7 @@ cdef class Engine:
         cdef int64_t shares[4]
         memcpy(shares, self.partition, sizeof(shares))
         shares[self.holder] += max(0, self.position - self.settled)
-        return (shares[0], shares[1], shares[2], shares[3], self.clipped, self.lost)
+        return (shares[0], shares[1], shares[2], shares[3], self.clipped, self.log.lost)
 
     cdef Playout *_ring(self, int side) except NULL:
         if side != 0 and side != 1:
@@ -672,211 +597,49 @@ cdef class Engine:
         cdef int64_t done = 0, step, mark
         cdef int side
         for side in range(2):
-            self._notice(&self.rings[side])
+            playout_notice(&self.rings[side], self.position)
         while done < n:
             step = min(n - done, self.decided + self.frame + self.ahead - self.position)
-            mark = self.n_events
-            if self.holding:
+            mark = self.log.n
+            if self.holding or self.lined:
                 step = min(step, self.block - self.position % self.block)
+            if self.holding:
                 if self.position % self.block == 0:
-                    self._move_hold(0)
-                    self._move_hold(1)
+                    playout_move_hold(&self.rings[0], &self.log, self.position)
+                    playout_move_hold(&self.rings[1], &self.log, self.position)
             for side in range(2):
-                self._pull(side, self.out[side] + done, step)
+                playout_pull(&self.rings[side], &self.log, self.position, self.out[side] + done,
+                             step)
             self._order(mark)
             for side in range(2):
                 self._listen(&self.ears[side], self.out[side] + done, step)
-            self.clipped += duplex_mix(self.out[0] + done, self.out[1] + done,
+            if self.lined:
+                self._send(done, step)
+            self.clipped += duplex_mix(self.sent[0] + done, self.sent[1] + done,
                                        self.mixture + done, step)
             self.position += step
             done += step
             self.span = done
             if self.holding and self.position % self.block == 0:
-                self._end_block(&self.rings[0])
-                self._end_block(&self.rings[1])
+                playout_end_block(&self.rings[0])
+                playout_end_block(&self.rings[1])
             if self.position == self.decided + self.frame + self.ahead and self._decide() < 0:
                 return -1
         return 0
 
-    cdef void _pull(self, int side, int16_t *out, int64_t n) noexcept nogil:
-        """Fill ``out`` with what ``side`` says next: hold, queued audio or padding."""
-        cdef Playout *p = &self.rings[side]
-        cdef int64_t at = self.position, take
-        while n > 0:
-            if p.state == DRY and p.queued > 0:
-                self._resume(side, at)
-            if p.state == HOLDING and p.wait == 0:
-                self._start(side, at)
-            if p.state == HOLDING:
-                take = min(n, p.wait)
-                memset(out, 0, take * sizeof(int16_t))
-                self._extend_run(side, HOLD_ADJUST, at, take)
-                p.hold_added += take
-                p.wait -= take
-            elif p.queued > 0:
-                take = min(n, p.queued)
-                hold_play(&p.hold, p.head, take, at)
-                self._copy_out(p, out, take)
-            else:
-                take = self._pad(side, at, n)
-                memset(out, 0, take * sizeof(int16_t))
-            out += take
-            at += take
-            n -= take
+    cdef void _send(self, int64_t done, int64_t n) noexcept nogil:
+        """Pass both sides through their lines, then tell each what its speaker was played.
 
-    cdef void _copy_out(self, Playout *p, int16_t *out, int64_t n) noexcept nogil:
-        cdef int64_t at = p.head & p.mask
-        cdef int64_t first = min(n, p.mask + 1 - at)
-        memcpy(out, p.data + at, first * sizeof(int16_t))
-        if n > first:
-            memcpy(out + first, p.data, (n - first) * sizeof(int16_t))
-        p.head += n
-        p.queued -= n
-        p.played += n
-        p.since += n
-
-    cdef int64_t _pad(self, int side, int64_t at, int64_t n) noexcept nogil:
-        """Count up to ``n`` samples of padding as underrun or idle; return how many."""
-        cdef Playout *p = &self.rings[side]
-        cdef int64_t speech_gap = 10 * self.block
-        if p.state == PLAYING:
-            p.state = DRY
-            p.gap = 0
-            p.in_speech = self._voiced_before(p)
-            p.low_before = -1
-        # A silence beyond 200 ms is the end of speech to any listener.
-        if p.in_speech and p.gap < speech_gap:
-            n = min(n, speech_gap - p.gap)
-            self._extend_run(side, UNDERRUN, at, n)
-            p.underrun += n
-        else:
-            self._extend_run(side, IDLE, at, n)
-            p.idle += n
-        p.gap += n
-        return n
-
-    cdef void _resume(self, int side, int64_t at) noexcept nogil:
-        """Audio came to a dry ring: play on at once in speech, else hold."""
-        cdef Playout *p = &self.rings[side]
-        cdef int64_t wait = 0
-        if p.hold.length > 0 and not (p.in_speech and p.gap <= 10 * self.block):
-            # A sender that kept its pace brings as much as the gap took; then
-            # only what is lacking is held. One that paused is held in full.
-            if not p.started or p.queued < p.gap:
-                wait = p.hold.length
-            elif hold_knows(&p.hold):
-                wait = max(0, -hold_excess(&p.hold, at - p.head))
-            else:
-                wait = max(0, p.hold.length - p.queued)
-        if wait > 0:
-            p.state = HOLDING
-            p.wait = wait
-        else:
-            self._start(side, at)
-
-    cdef void _start(self, int side, int64_t at) noexcept nogil:
-        cdef Playout *p = &self.rings[side]
-        self._close_run(side, at)
-        p.state = PLAYING
-        p.started = True
-        p.low_before = -1
-        self._new_window(p)
-
-    cdef bint _voiced_before(self, Playout *p) noexcept nogil:
-        """Whether the last 20 ms played were voiced; what was never played is silence."""
-        cdef int64_t n = min(self.block, p.since)
-        return self._loud(p, p.head - n, n)
-
-    cdef bint _loud(self, Playout *p, int64_t index, int64_t n) noexcept nogil:
-        cdef int64_t at = index & p.mask
-        cdef int64_t first = min(n, p.mask + 1 - at)
-        cdef uint64_t energy = duplex_energy(p.data + at, first)
-        energy += duplex_energy(p.data, n - first)
-        return energy >= <uint64_t>VOICED_RMS * VOICED_RMS * <uint64_t>self.block
-
-    # ---- the hold: how deep the ring stands, silence taken out of it or put in ----
-
-    cdef void _notice(self, Playout *p) noexcept nogil:
-        """Count an arrival: all that was fed since the last advance came at once."""
-        if p.accepted != p.noticed:
-            hold_arrive(&p.hold, p.noticed, self.position)
-            p.noticed = p.accepted
-            p.low_arrivals += 1
-
-    cdef void _end_block(self, Playout *p) noexcept nogil:
-        """Learn at the end of a block of play, before anything new can arrive."""
-        if p.state != PLAYING or p.hold.length == 0:
-            return
-        if p.hold.adaptive:
-            hold_block(&p.hold)
-            return
-        p.low_now = min(p.low_now, p.queued)
-        p.low_blocks += 1
-        if p.low_blocks >= LOW_WATER_BLOCKS and p.low_arrivals >= LOW_WATER_ARRIVALS:
-            p.low_before = p.low_now
-            self._new_window(p)
-
-    cdef void _new_window(self, Playout *p) noexcept nogil:
-        p.low_now = INT64_MAX
-        p.low_blocks = 0
-        p.low_arrivals = 0
-
-    cdef void _move_hold(self, int side) noexcept nogil:
-        """At the start of a block, drop what the ring holds too much or wait for what it lacks.
-
-        A fixed hold only drops whole blocks, when the ring never fell to it. An
-        adaptive one knows from arrival how far off it is, and waits sooner than it
-        drops: running dry costs more than a few ms.
+        An acoustic echo hears the other side no later than 20 ms ago, and a step is no
+        longer, so neither leg has to be the first.
         """
-        cdef Playout *p = &self.rings[side]
-        cdef int64_t excess
-        if p.state != PLAYING:
-            return
-        if not p.hold.adaptive:
-            if p.low_before >= 0:
-                self._drop(side, min(p.low_before, p.low_now) - p.hold.length, self.block)
-        elif hold_knows(&p.hold):
-            excess = hold_excess(&p.hold, self.position - p.head)
-            if excess >= self.step:
-                self._drop(side, excess, self.step)
-            elif excess <= -(self.step // 4):
-                self._insert(side, -excess)
-
-    cdef void _drop(self, int side, int64_t excess, int64_t least) noexcept nogil:
-        """Drop quiet audio, up to a block at a time, while ``least`` or more is too much.
-
-        What is dropped has a quiet block on either side, so no edge of speech is
-        touched and at least 40 ms of every pause remain.
-        """
-        cdef Playout *p = &self.rings[side]
-        cdef int64_t dropped = 0, n = min(excess, self.block)
-        if excess < least or self._voiced_before(p):
-            return
-        while (n >= least
-               and p.queued >= self.block + n
-               and not self._loud(p, p.head, self.block)
-               and not self._loud(p, p.head + n, self.block)):
-            p.head += n
-            p.queued -= n
-            dropped += n
-            n = min(excess - dropped, self.block)
-        if dropped:
-            p.low_before -= dropped
-            if p.low_now != INT64_MAX:
-                p.low_now -= dropped
-            p.discarded += dropped
-            p.hold_dropped += dropped
-            self._emit(HOLD_ADJUST, side, self.position, self.position, -dropped)
-
-    cdef void _insert(self, int side, int64_t lack) noexcept nogil:
-        """Let playout wait for what the ring lacks, between two quiet blocks."""
-        cdef Playout *p = &self.rings[side]
-        if self._voiced_before(p):
-            return
-        if p.queued < self.block or self._loud(p, p.head, self.block):
-            return
-        p.state = HOLDING
-        p.wait = lack
+        cdef int side
+        for side in range(2):
+            if self.legs[side] != NULL:
+                leg_send(self.legs[side], self.out[side] + done, self.sent[side] + done, done, n)
+        for side in range(2):
+            if self.legs[side] != NULL:
+                leg_hear(self.legs[side], self.sent[1 - side] + done, n)
 
     # ---- the ears and the floor ----
 
@@ -937,7 +700,7 @@ cdef class Engine:
                 self.ears[side].opened = start
         if holder != self.holder:
             self.holder = holder
-            self._emit(FLOOR, 0, self.position, start, holder)
+            log_emit(&self.log, FLOOR, 0, self.position, start, holder)
         self.decided = self.settled = end
         return 0
 
@@ -945,7 +708,7 @@ cdef class Engine:
         cdef Ear *ear = &self.ears[side]
         if ear.voiced:
             ear.voiced = False
-            self._emit(SEGMENT, side, self.position, ear.opened, end)
+            log_emit(&self.log, SEGMENT, side, self.position, ear.opened, end)
 
     # ---- the floor of the edge detector, which tells of speech when it is over ----
 
@@ -971,12 +734,12 @@ cdef class Engine:
         cdef Event *e
         cdef Run *run
         while edge_pop(ear.edge, &found):
-            if self.n_events < EVENTS:
-                e = &self.events[self.n_events]
+            if self.log.n < EVENTS:
+                e = &self.log.events[self.log.n]
                 e.start_deficit = found.start_deficit
                 e.end_deficit = found.end_deficit
                 e.flags = found.flags
-            self._emit(SEGMENT, side, self.position, found.start, found.end)
+            log_emit(&self.log, SEGMENT, side, self.position, found.start, found.end)
             if ear.n_waiting == WAITING:
                 # The other side has not come to an end for minutes on end:
                 # take it as not speaking so far.
@@ -1011,51 +774,20 @@ cdef class Engine:
                     after = min(after, run.start)
             if holder != self.holder:
                 self.holder = holder
-                self._emit(FLOOR, 0, self.position, self.settled, holder)
+                log_emit(&self.log, FLOOR, 0, self.position, self.settled, holder)
             self.partition[holder] += after - self.settled
             self.settled = after
-
-    # ---- events ----
-
-    cdef void _extend_run(self, int side, int kind, int64_t at, int64_t n) noexcept nogil:
-        cdef Playout *p = &self.rings[side]
-        if p.run_kind != kind:
-            self._close_run(side, at)
-            p.run_kind = kind
-            p.run_start = at
-            p.run_length = 0
-        p.run_length += n
-
-    cdef void _close_run(self, int side, int64_t at) noexcept nogil:
-        cdef Playout *p = &self.rings[side]
-        if p.run_kind != NO_RUN:
-            self._emit(p.run_kind, side, at, p.run_start, p.run_length)
-            p.run_kind = NO_RUN
-
-    cdef void _emit(self, int kind, int side, int64_t emitted, int64_t start,
-                    int64_t value) noexcept nogil:
-        cdef Event *e
-        if self.n_events == EVENTS:
-            self.lost += 1
-            return
-        e = &self.events[self.n_events]
-        e.kind = kind
-        e.side = side
-        e.emitted = emitted
-        e.start = start
-        e.value = value
-        self.n_events += 1
 
     cdef void _order(self, int64_t mark) noexcept nogil:
         """Put the events of one step in order of time, caller first at equal times."""
         cdef int64_t i, k
         cdef Event moving
-        for i in range(mark + 1, self.n_events):
-            moving = self.events[i]
+        for i in range(mark + 1, self.log.n):
+            moving = self.log.events[i]
             k = i
-            while k > mark and (self.events[k - 1].emitted > moving.emitted or (
-                    self.events[k - 1].emitted == moving.emitted
-                    and self.events[k - 1].side > moving.side)):
-                self.events[k] = self.events[k - 1]
+            while k > mark and (self.log.events[k - 1].emitted > moving.emitted or (
+                    self.log.events[k - 1].emitted == moving.emitted
+                    and self.log.events[k - 1].side > moving.side)):
+                self.log.events[k] = self.log.events[k - 1]
                 k -= 1
-            self.events[k] = moving
+            self.log.events[k] = moving
