@@ -7,7 +7,7 @@ BUILT := $(VENV)/.built
 .DEFAULT_GOAL := test
 
 # The whole environment: the extension built in place, speech and test extras.
-$(BUILT): pyproject.toml setup.py $(wildcard src/duplex/*.pyx src/duplex/*.pxd src/duplex/*.h)
+$(BUILT): pyproject.toml setup.py $(wildcard src/duplex/*.pyx src/duplex/*.pxd src/duplex/*.h src/duplex/_chain_*.c)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[local,dev]'
@@ -27,7 +27,7 @@ lint: $(BUILT)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest duplex._core duplex._synth
+	$(BIN)/python -m mypy.stubtest duplex._core duplex._line duplex._synth
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info src/duplex/*.so src/duplex/_core.c src/duplex/_synth.c
+	rm -rf $(VENV) build dist src/*.egg-info src/duplex/*.so src/duplex/_core.c src/duplex/_line.c src/duplex/_synth.c

@@ -13,6 +13,7 @@ LAYERS: dict[str, int] = {
     "errors": 0,
     "_core": 1,
     "_synth": 1,
+    "_line": 1,
     "engine": 2,
     "detect": 2,
     "resample": 2,
@@ -21,6 +22,7 @@ LAYERS: dict[str, int] = {
     "conditions": 2,
     "beds": 2,
     "audio_truth": 2,
+    "line": 2,
     "scenario": 2,
     "recording": 2,
     "intake": 2,
@@ -45,6 +47,7 @@ HELPERS = {
     "inputs": "recording",
     "edge_width": "detect",
     "silero": "detect",
+    "line_filters": "line",
     "redact": "recording",
     "run_folder": "recording",
     "hangup": "call",
@@ -117,6 +120,11 @@ def test_only_the_beds_import_the_synthesis_loops() -> None:
     users = {dotted(path) for path in modules() if "duplex._synth" in imports(path)}
     assert all(name.startswith("duplex.beds.") for name in users), users
     assert users
+
+
+def test_only_line_and_engine_import_the_compiled_line() -> None:
+    users = {dotted(path) for path in modules() if "duplex._line" in imports(path)}
+    assert users <= {"duplex.engine", "duplex.line"}
 
 
 def test_only_the_clock_imports_time() -> None:

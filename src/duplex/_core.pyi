@@ -3,6 +3,8 @@ from typing import Protocol, final
 import numpy as np
 import numpy.typing as npt
 
+from duplex._line import Line
+
 VOICED_RMS_THRESHOLD: int
 WIDE_KERNELS: bool
 SEGMENT_KIND: int
@@ -33,6 +35,7 @@ class Engine:
         native: bool = True,
         adaptive: tuple[bool, bool] = (False, False),
         bounds: tuple[int, int] = (0, 0),
+        lines: tuple[Line | None, Line | None] = (None, None),
     ) -> Engine: ...
     @property
     def rate_hz(self) -> int: ...

@@ -47,18 +47,21 @@ static void bed_loop(const line_bed *bed, line_t *l, int64_t n)
 
 /* ---- sounds ---- */
 
+/* Labels stand in order of their ends, whatever the order in which a stretch was mixed. */
 static void label_add(line_t *l, const line_sounds *s, const line_voicing *v)
 {
-    line_label *label;
-    if (l->n_labels == LINE_LABELS) {
+    line_label label = {v->start, v->end, s->effect, v->clip};
+    int64_t k = l->n_labels;
+    if (k == LINE_LABELS) {
         l->labels_lost++;
         return;
     }
-    label = &l->labels[l->n_labels++];
-    label->start = v->start;
-    label->end = v->end;
-    label->effect = s->effect;
-    label->clip = v->clip;
+    for (; k > 0 && (l->labels[k - 1].end > label.end ||
+                     (l->labels[k - 1].end == label.end && l->labels[k - 1].start > label.start));
+         k--)
+        l->labels[k] = l->labels[k - 1];
+    l->labels[k] = label;
+    l->n_labels++;
 }
 
 static void sound_start(line_t *l, line_sounds *s, int64_t at, uint64_t random, double expected)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from duplex import _core
+from duplex._line import Line
 from duplex.errors import InputError
 from duplex.values import SESSION_RATE_HZ, Side
 
@@ -166,6 +167,8 @@ class Engine:
             20 ms or more. Audio later than the greatest is a stall: its delay is
             worked off in quiet and the hold stays.
         ring_ms: the most audio that can wait, per side, and that one advance plays.
+        lines: what lies on the way from (caller, assistant) to the other side; None is a
+            clean way. Each line belongs to one engine.
 
     Raises:
         InputError: a tick or hold is no whole number of samples, an adaptive hold
@@ -185,6 +188,7 @@ class Engine:
         adaptive: tuple[bool, bool] = (False, False),
         hold_bounds_ms: tuple[int, int] = HOLD_BOUNDS_MS,
         ring_ms: int = 20_000,
+        lines: tuple[Line | None, Line | None] = (None, None),
     ) -> None:
         holds = (_samples("hold", hold_ms[0], rate_hz), _samples("hold", hold_ms[1], rate_hz))
         least, most = (_samples("hold bound", bound, rate_hz) for bound in hold_bounds_ms)
@@ -192,7 +196,14 @@ class Engine:
         ring = _samples("ring", ring_ms, rate_hz)
         try:
             self._core = _core.Engine(
-                rate_hz, tick, detector, holds, ring, adaptive=adaptive, bounds=(least, most)
+                rate_hz,
+                tick,
+                detector,
+                holds,
+                ring,
+                adaptive=adaptive,
+                bounds=(least, most),
+                lines=lines,
             )
         except ValueError as error:
             raise InputError(f"engine: {error}") from error
@@ -226,7 +237,10 @@ class Engine:
         self._core.advance(n)
 
     def heard(self, side: Side) -> Pcm:
-        """Return what ``side`` was played in the last advance, a fresh array."""
+        """Return what ``side`` was played in the last advance, a fresh array.
+
+        With a line on the way, that is what came out of it.
+        """
         return self._core.heard(side)
 
     def spoken(self, side: Side) -> Pcm:
@@ -234,11 +248,14 @@ class Engine:
         return self._core.spoken(side)
 
     def mixed(self) -> Pcm:
-        """Return both sides of the last advance in one channel, held inside int16."""
+        """Return what both were played in the last advance in one channel, held inside int16."""
         return self._core.mixed()
 
     def stereo(self) -> Pcm:
-        """Return both sides of the last advance, shape (samples, 2), the caller first."""
+        """Return what both were played in the last advance, shape (samples, 2).
+
+        First the caller as the assistant heard it.
+        """
         return self._core.stereo()
 
     def flush(self, side: Side) -> int:
