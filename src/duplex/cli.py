@@ -284,6 +284,12 @@ def remeasure(
     name: Annotated[
         str | None, typer.Option(help="Folder in RUN/remeasured to write to [the time].")
     ] = None,
+    words: Annotated[
+        bool, typer.Option("--words", help="Let the embedded ears (extra local) hear both stems.")
+    ] = False,
+    ears_model: Annotated[
+        Path | None, typer.Option(help="Own speech-to-text model folder for --words.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
 ) -> None:
@@ -300,6 +306,8 @@ def remeasure(
             response_deadline_ms=response_deadline_ms,
             policy=policy or [],
             name=name,
+            words=words,
+            ears_model=ears_model,
             as_json=as_json,
             markdown=markdown,
             console=talk(),
@@ -323,7 +331,7 @@ def calibrate(
     ] = False,
     path: Annotated[str, typer.Option(help="virtual, live or both.")] = "both",
     turns: Annotated[
-        int | None, typer.Option(min=1, help="Caller turns a row [500, short 16].")
+        int | None, typer.Option(min=1, help="Caller turns a row [500, short 8].")
     ] = None,
     calls: Annotated[int, typer.Option(min=1, max=32, help="Live calls held at once.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is planted.")] = 7,

@@ -36,6 +36,7 @@ from duplex.run_folder import RunFolder, safe_name
 from duplex.scenario import Scenario
 from duplex.screen import plain
 from duplex.values import Json
+from duplex.wording import Wording
 
 COMPUTED, INCOMPLETE, COULD_NOT = 0, 1, 2
 _LONGEST_MS = 600_000
@@ -65,17 +66,20 @@ def remeasure(
     response_deadline_ms: int | None = None,
     policy: Mapping[str, int] | None = None,
     name: str | None = None,
+    words: bool = False,
+    ears_model: Path | None = None,
     console: Console | None = None,
 ) -> RemeasuredRun:
     """Measure a run again and write ``RUN/remeasured/NAME/results.json``.
 
     What is not given stays as the run had it. ``policy`` are fields of
-    :class:`~duplex.metrics.timing_policy.TimingPolicy` that are to differ.
+    :class:`~duplex.metrics.timing_policy.TimingPolicy` that are to differ. ``words``
+    lets the embedded ears hear both stems; not inside a running event loop.
 
     Raises:
         InputError: no run of schema 2.0 is there, an option cannot be used, no call
             could be measured, or ``name`` is taken.
-        MissingExtra: the detector is an extra that is not installed.
+        MissingExtra: an extra that is asked for is not installed.
     """
     changes = checked(policy or {}, response_deadline_ms)
     if detector is not None and detector not in DETECTORS:
@@ -89,13 +93,14 @@ def remeasure(
         raise InputError(f"run folder {folder.path} lists no call")
     place = _place(folder, name)
     found = _scenarios(run)
+    ears = Wording(ears=True, model=ears_model).of_call if words else None
     calls = []
     for number, result in enumerate(run.results, start=1):
         shown = f"measuring {plain(result.scenario_id)} ({number} of {len(run.results)})"
         live = console is not None and console.is_terminal
         with console.status(shown) if console is not None and live else nullcontext():
             known = found.get(result.scenario_id)
-            calls.append(remeasure_call(folder.path, result, detector, changes, known))
+            calls.append(remeasure_call(folder.path, result, detector, changes, known, ears))
     if not any(one.measured for one in calls):
         raise InputError(f"no call of {folder.path} can be measured again: {calls[0].why}")
     written = _run(run, calls, folder, detector, changes)
@@ -110,6 +115,8 @@ def command(
     response_deadline_ms: int | None,
     policy: Sequence[str],
     name: str | None,
+    words: bool = False,
+    ears_model: Path | None = None,
     as_json: bool,
     markdown: bool,
     console: Console,
@@ -123,6 +130,8 @@ def command(
         response_deadline_ms=response_deadline_ms,
         policy=parsed(policy),
         name=name,
+        words=words,
+        ears_model=ears_model,
         console=console,
     )
     for one in done.calls:

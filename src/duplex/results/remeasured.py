@@ -10,7 +10,7 @@ task and use rest on events and on the live detector, and are carried over.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from duplex.metrics.from_recording import contract_of
 from duplex.metrics.of_call import hear_call, timing_of_heard
 from duplex.metrics.timing_policy import TIMING_VERSION, TimingPolicy
 from duplex.metrics.word_definitions import WORDS_VERSION
-from duplex.metrics.words import words_of
+from duplex.metrics.words import WordsBlock, words_of
 from duplex.recording import Recording
 from duplex.results import schema
 from duplex.results.build import AUDIO_REASONS, audio_metrics
@@ -30,6 +30,8 @@ from duplex.results.unknown import explain
 from duplex.scenario import Scenario
 from duplex.values import Json, Side
 
+Listener = Callable[[Recording, Listening, Scenario | None], WordsBlock]
+"""Ears of ours: what they make of a call that was heard, its scenario's key values counted."""
 _FLOOR_HOLD = "/metrics/audio/floor_hold_silence_ms"
 _NO_WORK = "the events no longer hold the work that the result lists"
 
@@ -110,10 +112,12 @@ def remeasure_call(
     detector: str | None,
     policy: Mapping[str, int],
     scenario: Scenario | None = None,
+    ears: Listener | None = None,
 ) -> Remeasured:
     """Measure one call of a run again.
 
-    ``scenario`` names the key values, where words have to be compared again.
+    ``scenario`` names the key values, where words have to be compared again;
+    ``ears`` hear the words anew.
     Raises InputError for a stored policy that is damaged; a call whose files are
     gone comes back unmeasured.
     """
@@ -131,7 +135,7 @@ def remeasure_call(
             raise
         why = str(error).replace(f"{folder}/", "")
         return _unmeasured(result, old, new, why if held else "the call was not held", held)
-    return _measured(_Call(recording, heard, old, new, result), scenario)
+    return _measured(_Call(recording, heard, old, new, result), scenario, ears)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +172,7 @@ class _Call:
         return tools or len(mine) < seen.interaction.delegations
 
 
-def _measured(call: _Call, scenario: Scenario | None) -> Remeasured:
+def _measured(call: _Call, scenario: Scenario | None, ears: Listener | None) -> Remeasured:
     audio, timing = call.audio(call.new), call.timing(call.new)
     reasons = dict(AUDIO_REASONS)
     if call.work_is_missing:
@@ -182,7 +186,7 @@ def _measured(call: _Call, scenario: Scenario | None) -> Remeasured:
     ours: dict[str, Json] = {
         **call.result.duplex,
         "timing": timing,
-        "words": _words(call, scenario),
+        "words": _words(call, scenario, ears),
         "remeasured_from": {**call.old.as_json(), "repeats": repeats, "notes": list(notes)},
     }
     now = _replaced(call.result, audio, ours, reasons)
@@ -235,8 +239,10 @@ def _was_held(result: schema.Result) -> bool:
     return counted is not None or isinstance(result.duplex.get("timing"), dict)
 
 
-def _words(call: _Call, scenario: Scenario | None) -> Json:
-    """Words depend on no detector and no policy, so theirs are kept while their version holds."""
+def _words(call: _Call, scenario: Scenario | None, ears: Listener | None) -> Json:
+    """Sessions' words depend on no detector and no policy: kept while their version holds."""
+    if ears is not None:
+        return ears(call.recording, call.heard, scenario).as_json()
     before = call.result.duplex.get("words")
     if isinstance(before, dict) and before.get("words_version") == WORDS_VERSION:
         return before

@@ -23,6 +23,7 @@ from duplex.viewer.checks import checks, steps
 from duplex.viewer.lines import lines
 from duplex.viewer.reading import Reasons, clean, members, number
 from duplex.viewer.rows import Row, instrument_rows, ledger, not_known, timing_rows
+from duplex.viewer.words_rows import word_rows
 from duplex.wavfile import Pcm, read_wav
 
 
@@ -73,6 +74,10 @@ class _About:
     def timing(self) -> Mapping[str, Json]:
         return members(self.ours.get("timing"))
 
+    @property
+    def words(self) -> Mapping[str, Json]:
+        return members(self.ours.get("words"))
+
     def head(self) -> dict[str, Json]:
         result = self.run.results[self.index]
         alone = self.run.model_copy(
@@ -97,7 +102,9 @@ class _About:
         spoken = timeline.voices(self.timing, recording)
         return {
             "tracks": timeline.tracks(self.timing, spoken, self.evidence, self.duration),
-            "lines": lines(self.evidence, recording, self.timing, spoken, self.duration),
+            "lines": lines(
+                self.evidence, recording, self.timing, spoken, self.duration, self.words
+            ),
             "checks": checks(self.document, self.evidence, self.duration),
             "steps": steps(self.document),
             "turns": timeline.turn_rows(self.timing),
@@ -135,6 +142,7 @@ class _About:
                 "for comparison with the public harness",
                 contract.audio_rows(metrics, reasons),
             ),
+            _panel("Words", "who heard whom how well", word_rows(self.words)),
             _panel("Task and use", "", contract.task_rows(metrics, reasons)),
             _panel("Instrument and ticks", "", instrument_rows(self.timing)),
         ]

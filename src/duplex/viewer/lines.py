@@ -15,6 +15,7 @@ from duplex.values import Action, Json, Side
 from duplex.viewer import say
 from duplex.viewer.reading import clean, number, objects, pretty
 from duplex.viewer.timeline import Voices, latency_words
+from duplex.viewer.words_rows import Hearing, heard_lines, same_line
 
 _US = 1000
 
@@ -25,10 +26,13 @@ def lines(
     timing: Mapping[str, Json],
     spoken: Voices,
     duration_ms: float,
+    words: Mapping[str, Json],
 ) -> list[Json]:
     """All lines by their start."""
+    told, untold = heard_lines(words)
     found = [
-        *_said(evidence, timing, spoken),
+        *_heard(_said(evidence, timing, spoken), told),
+        *_untold(untold),
         *_tools(evidence, duration_ms),
         *_handovers(evidence, duration_ms),
         *_faults(evidence),
@@ -83,6 +87,26 @@ def _said(evidence: Evidence, timing: Mapping[str, Json], spoken: Voices) -> Ite
                 waiting.remove(answers)
                 line["latency"] = answers[2]
         yield start, line
+
+
+def _heard(said: Iterable[_Placed], told: list[Hearing]) -> Iterable[_Placed]:
+    """Lines with what ears of ours made of them, and the other side where it erred."""
+    for start, line in said:
+        details: list[Json] = []
+        for one in told:
+            worth = one.errors or one.ours
+            if worth and same_line(one, str(line["side"]), start):
+                errors = f" ({one.errors} wrong)" if one.errors else ""
+                details.append({"name": f"heard by {one.heard_by}{errors}", "text": one.heard})
+        line["details"] = details
+        yield start, line
+
+
+def _untold(untold: list[Hearing]) -> Iterable[_Placed]:
+    """Words that only ears of ours know of."""
+    for one in untold:
+        tags = [f"heard by {one.heard_by}"]
+        yield _line("said", one.start_ms, one.end_ms, one.heard, side=one.side, tags=tags)
 
 
 def _overlaps(start_ms: float, end_ms: float, runs: Runs) -> bool:

@@ -4,7 +4,7 @@
 const RULER = 20;
 const BAND = 46;
 const WORK_ROW = 15;
-const STEPS = [50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000, 30000, 60000, 120000, 300000];
+const STEPS = [50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000, 30000, 60000, 120000, 300000, 600000, 900000, 1800000];
 const SHORTEST_VIEW = 400;
 const PALETTE = ["bg", "ink", "muted", "line", "caller", "assistant", "both", "good", "bad", "warn", "focus", "sunken", "play"];
 
