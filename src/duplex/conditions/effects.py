@@ -176,7 +176,7 @@ class AcousticEcho(Effect):
     says = "the assistant's voice comes back through the caller's microphone"
     uplink_only = True
 
-    delay_ms: int = Field(default=80, ge=0, le=500, description="loudspeaker to microphone")
+    delay_ms: int = Field(default=80, ge=20, le=500, description="loudspeaker to microphone")
     gain: float = Field(default=0.2, ge=0, le=1, description="level of the first copy")
     decay: float = Field(
         default=0.0, ge=0, le=0.9, description="level of each further copy against the one before"
