@@ -82,10 +82,10 @@ def test_any_chunking_gives_the_same_bits(sizes: list[int]) -> None:
 
 
 def test_a_buffer_that_is_used_again_changes_nothing() -> None:
-    meter, buffer = LevelMeter(RATE), TALK[:9_600].copy()
+    meter, buffer = LevelMeter(RATE), TALK[14_400:24_000].copy()
     meter.push(buffer)
     buffer[:] = 0
-    assert meter.level() == speech_level(TALK[:9_600], RATE)
+    assert meter.level() == speech_level(TALK[14_400:24_000], RATE)
 
 
 @pytest.mark.parametrize("silence", [1.0, 5.0, 20.0])

@@ -279,7 +279,7 @@ class LocalVoice:
         self._speech = speech
         speech.start = speech.end = self._position
         speech.exempt = over
-        speech.stale = not over and self._hearing.last_end > speech.decided
+        speech.stale = self._hearing.last_end > speech.decided
 
     async def _render(self, target: Level) -> None:
         """Fill the block that is played next."""
