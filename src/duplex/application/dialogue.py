@@ -35,12 +35,13 @@ class Turn:
     """What one caller line did to the call.
 
     ``given`` are the slots spoken of, ``changed`` those that got a new value,
-    ``cued`` whether an errand was named, ``yes``/``no`` how a question was
-    answered.
+    ``doubted`` those whose value cannot be told any more, ``cued`` whether an
+    errand was named, ``yes``/``no`` how a question was answered.
     """
 
     given: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
+    doubted: frozenset[str] = frozenset()
     cued: bool = False
     yes: bool = False
     no: bool = False
@@ -130,6 +131,8 @@ class Tracker:
         for name, value in reading.denied.items():
             if name not in values and self.values.get(name) == value:
                 del self.values[name]
+        for name in reading.doubted:
+            self.values.pop(name, None)
         if self._confirming:
             self.confirmed = (yes or cued) and not no
         if changed and not (self._confirming and self.confirmed):
@@ -139,7 +142,27 @@ class Tracker:
             self.asked = tuple(name for name in self.asked if name not in values)
         if values or yes or no:
             self.offers, self._confirming, self._leads_on = {}, False, False
-        return Turn(given=frozenset(values), changed=changed, cued=cued, yes=yes, no=no)
+        return Turn(
+            given=frozenset(values),
+            changed=changed,
+            doubted=reading.doubted,
+            cued=cued,
+            yes=yes,
+            no=no,
+        )
+
+    def doubt(self, text: str) -> frozenset[str]:
+        """Forget the details that a correction speaks of without saying them; return them."""
+        low = clean(text).lower()
+        errand = self.errand or self.desk.errands[0]
+        doubted = frozenset(
+            name
+            for name in errand.slots
+            if name in self.values and _spoken_of(self.desk.slot(name), low)
+        )
+        for name in doubted:
+            del self.values[name]
+        return doubted
 
     def missing(self) -> tuple[str, ...]:
         """Return the slots the errand still needs, in the order to ask."""
@@ -218,6 +241,10 @@ class Tracker:
             return
         for name, offered in self.offers.items():
             values[name] = offered[picks[0] if picks else 0]
+
+
+def _spoken_of(slot: Slot, low: str) -> bool:
+    return slot.mentioned(low) is not None or (slot.type == "name" and " under " in f" {low} ")
 
 
 def _cue_at(cue: str, low: str) -> int | None:

@@ -42,10 +42,15 @@ class Calendar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What one utterance said: values per slot, and values it denied."""
+    """What one utterance said: values per slot, and values it denied.
+
+    ``doubted`` are slots for which it said and denied the same: ears made one of
+    two values, and nobody can tell which.
+    """
 
     values: Mapping[str, Json] = field(default_factory=dict)
     denied: Mapping[str, Json] = field(default_factory=dict)
+    doubted: frozenset[str] = frozenset()
 
 
 _DENIES = re.compile(
@@ -220,7 +225,22 @@ def _assign(
         ):
             values[slot.name], ends[slot.name] = found.value, found.end
     _read_replies(text, slots, asked, values, ends)
-    return Reading(values=values, denied=denied)
+    doubted = frozenset(
+        name
+        for name, value in values.items()
+        if denied.get(name) == value or (isinstance(value, str) and _denies_text(low, value))
+    )
+    return Reading(
+        values={name: value for name, value in values.items() if name not in doubted},
+        denied=denied,
+        doubted=doubted,
+    )
+
+
+def _denies_text(low: str, value: str) -> bool:
+    """Whether the words of a value are denied where nothing marks them as one."""
+    denial = r"\b(?:not|instead of|rather than)(?: (?:under|the|a|for)){0,2} "
+    return re.search(rf"{denial}{re.escape(value.lower())}\b", low) is not None
 
 
 def _slot_for(

@@ -9,17 +9,18 @@ the other side's speech. Its patience is bounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from duplex.application.prompts import AgendaItem, Brief, brief_from
 from duplex.application.words import is_farewell
 from duplex.local import caller_words as words
+from duplex.local.agenda import Agenda
 from duplex.local.chance import Chance
 from duplex.local.facts import Fact, together
 from duplex.local.interjections import Interjections
 from duplex.local.knowledge import Knowledge
 from duplex.local.meaning import Meaning, trigger_kind, trigger_score, understand
-from duplex.local.seams import Act, Finish, Heard, Progress, Said, Say
+from duplex.local.seams import Act, Finish, Heard, Said, Say
 from duplex.values import Action
 
 OPEN_QUIET_MS = 5_000
@@ -38,8 +39,8 @@ class CallerBrain:
         self._chance = Chance(seed, "caller")
         self._known = Knowledge(brief)
         self._interjections = Interjections(brief, self._chance)
-        self._done: set[str] = set()
-        self._said_items: set[str] = set()
+        self._agenda = Agenda(brief.agenda)
+        self._names_heard: set[str] = set()
         self._outstanding: list[Say] = []
         self._unsaid: Say | None = None
         self._last = ""
@@ -70,7 +71,7 @@ class CallerBrain:
             # These are the words this side cut into.
             self._deaf_once = False
             return ()
-        meaning = understand(heard.text, self._known.active(self._told))
+        meaning = understand(heard.text, self._known.active(self._agenda.told))
         if not meaning.nothing:
             self._tries["prompt"] = 0
         if not self._opened:
@@ -91,14 +92,14 @@ class CallerBrain:
             if self._finishing and said.action is not Action.STOP:
                 return ()
             if not self._finishing:
-                self._said_items -= set(said.items)
+                self._agenda.cut(said.items)
                 if said.action is not Action.BACKCHANNEL:
                     self._unsaid = sent
                 return ()
-        acts: list[Act] = self._complete(said.items)
+        acts: list[Act] = [*self._agenda.complete(said.items)]
         if self._finishing and said.action is Action.STOP:
             self._finished = True
-            acts += self._leave_undone()
+            acts += self._agenda.leave()
             acts.append(Finish(outcome=self._finishing))
         return acts
 
@@ -129,12 +130,12 @@ class CallerBrain:
     def on_speech(self, speech_ms: int) -> Sequence[Act]:
         if not self._opened or self._finishing or self._outstanding:
             return ()
-        pending = [item for item in self._pending() if item.id not in self._said_items]
-        say = self._interjections.speak(speech_ms, pending, looking=self._holding)
+        unsaid = self._agenda.unsaid()
+        say = self._interjections.speak(speech_ms, unsaid, looking=self._holding)
         if say is None:
             return ()
         self._outstanding.append(say)
-        self._said_items |= set(say.items)
+        self._agenda.say(say.items)
         if say.action is Action.INTERRUPT:
             self._deaf_once = True
             self._last = say.text
@@ -169,7 +170,9 @@ class CallerBrain:
             self._tries["pardon"] += 1
             return self._repeat()
         # Not understood twice: offer what is still to be said.
-        due = [item for item in self._ready() if trigger_kind(item.trigger_condition) == "asks"]
+        due = [
+            item for item in self._agenda.ready() if trigger_kind(item.trigger_condition) == "asks"
+        ]
         if self._tries["pardon"] % 2 and due:
             self._tries["pardon"] += 1
             return self._give(due[:1], ())
@@ -185,43 +188,47 @@ class CallerBrain:
 
     def _triggered(self, meaning: Meaning) -> Sequence[Act]:
         """Say the agenda item whose trigger fits best, with whatever else was asked."""
-        wrong = self._known.wrong(meaning, self._told)
+        wrong = self._known.wrong(meaning, self._agenda.told)
         scored = [
             (trigger_score(item, meaning, wrong), -index, item)
-            for index, item in enumerate(self._ready())
+            for index, item in enumerate(self._agenda.ready())
         ]
-        if len(self._answers_to(meaning.asks)) > 1:
+        if len(self._agenda.answers_to(meaning.asks)) > 1:
             return ()
         best = max(scored, default=(0, 0, None), key=lambda entry: entry[:2])
         item = best[2]
         if item is None or best[0] < 2:
             return ()
         if item.action == "wait":
-            return self._complete((item.id,))
+            return self._agenda.complete((item.id,))
         if item.action == "finish":
             return self._leave("refused" if meaning.refused else "completed")
         if meaning.refused:
             # An offer that is agreed to is what is wanted from now on.
-            self._known.take_offer(meaning, self._told)
+            self._known.take_offer(meaning, self._agenda.told)
         return self._give([item], [key for key in meaning.asks if key not in item.facts])
 
     def _on_done(self, meaning: Meaning) -> Sequence[Act]:
-        wrong = self._known.wrong(meaning, self._told, final=True)
-        if self._tries["correct"]:
-            # A name that still sounds wrong may be these ears' fault: it is said once.
-            wrong = [fact.key for fact in self._known.get(wrong) if fact.kind != "name"]
+        wrong = self._known.wrong(meaning, self._agenda.told, final=True)
+        wrong = [key for key in wrong if not self._was_heard_so(key, meaning)]
         if wrong:
             self._tries["correct"] += 1
             if self._tries["correct"] >= PATIENCE:
                 return self._leave("refused")
             return self._correct(meaning, wrong)
-        return self._carry_on("completed") if self._owed() else self._leave("completed")
+        return self._carry_on("completed") if self._agenda.owed() else self._leave("completed")
+
+    def _was_heard_so(self, key: str, meaning: Meaning) -> bool:
+        """A name that sounds just as wrong after it was put right may be these ears' fault."""
+        if self._tries["correct"] and any(fact.kind == "name" for fact in self._known.get([key])):
+            return {str(value) for value in meaning.values[key]} <= self._names_heard
+        return False
 
     def _on_refused(self, meaning: Meaning) -> Sequence[Act]:
         """Nothing on the agenda answers a refusal: take or seek an alternative, or give up."""
         if not meaning.refused:
             return ()
-        taken = self._known.take_offer(meaning, self._told)
+        taken = self._known.take_offer(meaning, self._agenda.told)
         if taken is not None:
             return self._say(f"Yes, {taken.said(self._chance)} works. Please book that.")
         other = self._known.next_alternatives()
@@ -233,34 +240,19 @@ class CallerBrain:
     def _on_confirm(self, meaning: Meaning) -> Sequence[Act]:
         if not meaning.confirm:
             return ()
-        wrong = self._known.wrong(meaning, self._told)
+        wrong = self._known.wrong(meaning, self._agenda.told)
         if wrong:
             return self._correct(meaning, wrong)
         # What is agreed to is wanted from now on.
-        self._known.take_offer(meaning, self._told)
+        self._known.take_offer(meaning, self._agenda.told)
         return self._say(self._chance.pick("yes", ("Yes, please.", "Yes, that's right, please.")))
 
     def _on_asked(self, meaning: Meaning) -> Sequence[Act]:
         if not meaning.asks:
             return ()
-        items = self._answers_to(meaning.asks)
+        items = self._agenda.answers_to(meaning.asks)
         covered = {key for item in items for key in item.facts}
         return self._give(items, [key for key in meaning.asks if key not in covered])
-
-    def _answers_to(self, asks: Sequence[str]) -> list[AgendaItem]:
-        """Return items that answer these questions; one may follow another in the same breath."""
-        items: list[AgendaItem] = []
-        for item in self._brief.agenda:
-            before = self._told | {chosen.id for chosen in items}
-            if (
-                item.id not in before
-                and set(item.after) <= before
-                and set(item.facts) & set(asks)
-                and item.action in ("answer", "correct")
-                and trigger_kind(item.trigger_condition) in ("asks", "")
-            ):
-                items.append(item)
-        return items
 
     def _give(self, items: Sequence[AgendaItem], keys: Sequence[str]) -> Sequence[Act]:
         """Say items in their own words and further facts in ours."""
@@ -280,13 +272,8 @@ class CallerBrain:
             action=Action.CORRECT if correct else Action.SPEAK,
         )
 
-    @property
-    def _told(self) -> set[str]:
-        """Items said, whether or not they have been heard out."""
-        return self._done | self._said_items
-
     def _facts_of(self, keys: Sequence[str]) -> list[Fact]:
-        return [fact for fact in self._known.active(self._told) if fact.key in keys]
+        return [fact for fact in self._known.active(self._agenda.told) if fact.key in keys]
 
     def _in_words(self, item: AgendaItem) -> str:
         """An item without a hint is its facts, or else its commitment as it stands."""
@@ -296,13 +283,25 @@ class CallerBrain:
         return item.commitment
 
     def _correct(self, meaning: Meaning, wrong: Sequence[str]) -> Sequence[Act]:
-        for item in self._ready():
-            if item.action == "correct" and set(item.facts) & set(wrong) and item.response_hint:
-                return self._give([item], ())
-        active = {fact.key: fact for fact in self._known.active(self._told, final=True)}
+        """Put right what was said wrongly, as the agenda's own item where it has one."""
+        item = self._agenda.correction_of(wrong)
+        if item is not None and (item.response_hint or not set(item.facts) & set(wrong)):
+            return self._give([item], ())
+        active = {fact.key: fact for fact in self._known.active(self._agenda.told, final=True)}
+        self._names_heard |= {
+            str(value)
+            for key in wrong
+            if active[key].kind == "name"
+            for value in meaning.values[key]
+        }
         parts = [active[key].corrected(meaning.values[key][-1]) for key in wrong]
         text = words.sentence(f"Sorry, no, it should be {' and '.join(parts)}")
-        return self._say(text, action=Action.CORRECT)
+        if item is None:
+            return self._say(text, action=Action.CORRECT)
+        rest = [fact for key, fact in active.items() if key in item.facts and key not in wrong]
+        if rest:
+            text = f"{text} {together([fact.said(self._chance) for fact in rest])}"
+        return self._say(text, items=(item.id,), action=Action.CORRECT)
 
     def _repeat(self) -> Sequence[Act]:
         lead = self._chance.pick("repeat", ("", "Sure. ", "Yes. ", "I said: "))
@@ -318,44 +317,34 @@ class CallerBrain:
 
     def _wait(self) -> Sequence[Act]:
         """The other side asked for a moment: a ``wait`` item is done by saying nothing."""
-        waits = [item.id for item in self._ready() if item.action == "wait"]
-        return self._complete(tuple(waits[:1]))
+        waits = [item.id for item in self._agenda.ready() if item.action == "wait"]
+        return self._agenda.complete(tuple(waits[:1]))
 
     def _carry_on(self, outcome: str) -> Sequence[Act]:
         """Bring up what is still owed, or take leave."""
-        owed = self._owed()
+        owed = self._agenda.owed()
         return self._give(owed[:1], ()) if owed else self._leave(outcome)
 
     def _sounds_settled(self, meaning: Meaning) -> bool:
         """After a wait, a statement with the caller's own details is the result."""
         right = [
             fact
-            for fact in self._known.active(self._told, final=True)
+            for fact in self._known.active(self._agenda.told, final=True)
             if any(fact.same(value) for value in meaning.values.get(fact.key, ()))
         ]
         return self._holding and not meaning.question and not meaning.refused and len(right) > 1
 
     def _doubt(self) -> Sequence[Act]:
         """Asked whether that was all before hearing that anything was done: make sure, once."""
-        if self._owed() or self._doubted:
+        if self._agenda.owed() or self._doubted:
             return self._carry_on("refused")
         self._doubted = True
         return self._say(self._chance.pick("doubt", words.DOUBTS))
 
-    def _owed(self) -> list[AgendaItem]:
-        """Return required items to be said whose facts are not out yet."""
-        return [
-            item
-            for item in self._ready()
-            if item.required
-            and item.action in ("answer", "correct")
-            and trigger_kind(item.trigger_condition) == "done"
-        ]
-
     def _leave(self, outcome: str) -> Sequence[Act]:
         self._finishing = outcome
         self._unsaid = None
-        last = [item for item in self._ready() if item.action == "finish"]
+        last = [item for item in self._agenda.ready() if item.action == "finish"]
         hint = next((item.response_hint for item in last if item.response_hint), "")
         text = hint or self._chance.pick(
             "bye", words.BYES if outcome == "completed" else words.BYES_UNDONE
@@ -364,38 +353,6 @@ class CallerBrain:
             text = f"{words.sentence(text)} Goodbye."
         items = tuple(item.id for item in last[:1])
         return self._say(text, items=items, action=Action.STOP, noted=False)
-
-    def _complete(self, items: Iterable[str]) -> list[Act]:
-        new = [item for item in items if item and item not in self._done]
-        self._done |= set(new)
-        return [Progress(item_id=item, status="completed") for item in new]
-
-    def _leave_undone(self) -> list[Act]:
-        """Say of each item left whether it was passed by or no longer needed."""
-        left = [item for item in self._brief.agenda if item.id not in self._done]
-        return [
-            Progress(
-                item_id=item.id,
-                status="bypassed" if item.action in ("answer", "correct") else "skipped",
-            )
-            for item in left
-        ]
-
-    def _pending(self) -> list[AgendaItem]:
-        """Return items not done whose predecessors are."""
-        return [
-            item
-            for item in self._brief.agenda
-            if item.id not in self._done and set(item.after) <= self._told
-        ]
-
-    def _ready(self) -> list[AgendaItem]:
-        """Return pending items that may be said in an ordinary turn."""
-        return [
-            item
-            for item in self._pending()
-            if item.id not in self._said_items and item.action != "backchannel"
-        ]
 
     def _lead(self, text: str) -> str:
         plain = self._brief.persona.verbosity.lower() in ("brief", "concise", "terse", "low")
@@ -418,7 +375,7 @@ class CallerBrain:
             return ()
         say = Say(text=text, action=action, pause_ms=self._chance.pause_ms(), items=items)
         self._outstanding.append(say)
-        self._said_items |= set(items)
+        self._agenda.say(items)
         if noted:
             self._last = text
         return (say,)

@@ -87,9 +87,16 @@ class Fact:
         return None if at is None else (at, False)
 
     def values_in(self, text: str) -> list[Scalar]:
-        """Return every value of this fact's kind spoken in ``text``."""
+        """Return every value of this fact's kind spoken in ``text``.
+
+        Where a name should be and none is, it is whatever words stand there, in
+        lower case: they were meant to be one.
+        """
         text = clean(text)
-        return [_scalar(f) for f in self._found(text)]
+        found = [_scalar(f) for f in self._found(text)]
+        if not found and self.kind == "name" and (garbled := _GARBLED.search(text.lower())):
+            return [garbled[1].strip()]
+        return found
 
     def same(self, value: Scalar) -> bool:
         """Whether a value heard can be this one; names only need to sound alike."""
@@ -124,7 +131,10 @@ class Fact:
     def corrected(self, wrong: Scalar) -> str:
         """Say that it is this and not ``wrong``."""
         lead = {"date": "on ", "time": "at ", "name": "under ", "count": "for "}.get(self.kind, "")
-        return f"{lead}{spoken(self.kind, self.value)}, not {spoken(self.kind, wrong)}"
+        right = f"{lead}{spoken(self.kind, self.value)}"
+        if self.kind == "name" and str(wrong).islower():
+            return right  # no name was heard, so there is none to deny
+        return f"{right}, not {spoken(self.kind, wrong)}"
 
     def _found(self, text: str) -> list[Found]:
         if self.kind == "date":
@@ -182,6 +192,13 @@ def _kind(key: str, value: Scalar) -> str:
     if "phone" in key or (len(re.sub(r"\D", "", text)) >= 7 and not re.search(r"[a-z]", text)):
         return "phone"
     return "name" if key.split("_")[-1] == "name" or key in ("guest", "customer") else "text"
+
+
+_GARBLED = re.compile(
+    r"\b(?:under|name(?:'s| is| of))(?: the name(?: of)?)? "
+    r"(?!(?:your|the|that|this|an?|my|our|it|his|her|their|which|what|whose|whom)\b)"
+    r"([a-z][a-z' -]*)"
+)
 
 
 def _is_date(text: str) -> bool:

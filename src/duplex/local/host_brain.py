@@ -54,6 +54,10 @@ _ELSE = (
 )
 _WELCOME = ("You're welcome.", "My pleasure.", "Happy to help.")
 _STILL = "Thanks for holding, I'm still checking."
+_CORRECTS = re.compile(
+    r"\b(?:should be|should have been|wrong|incorrect|not right|isn't right|not correct|"
+    r"i said|i meant|correct(?:ion| that)|change (?:it|that|the)|mistake)\b"
+)
 _TOLD_TO_OPEN = re.compile(r"\b(?:greet|open|begin|start|speak first|say hello|caller is)\b", re.I)
 
 
@@ -171,7 +175,7 @@ class HostBrain:
         if refused is not None:
             return self._say(fill(refused.refusal, said))
         if tracker.missing():
-            return self._ask(turn)
+            return self._ask(turn, lost=bool(turn.doubted))
         if tracker.signature() != self._delegated:
             errand = tracker.errand or self._desk.errands[0]
             if errand.confirm and not tracker.confirmed:
@@ -188,6 +192,10 @@ class HostBrain:
 
     def _after_result(self, turn: Turn, text: str) -> Sequence[Act]:
         """The caller spoke after a result without changing anything."""
+        corrects = _CORRECTS.search(text.lower()) and not turn.given and not turn.yes
+        if corrects and self._tracker.doubt(text) and self._tracker.missing():
+            # Something is to be put right and was lost on the way: it is asked for again.
+            return self._ask(turn, lost=True)
         if turn.no and questions(self._result):
             return self._say("No problem. What other day or time would suit you?")
         if (turn.no or questions(self._result)) and turn.given:
@@ -195,14 +203,17 @@ class HostBrain:
             return self._delegate()
         if turn.yes and self._tracker.confirmed and questions(self._result):
             return self._delegate()
-        if turn.no:
+        if turn.no or corrects:
             return self._say("I'm sorry about that. What should I change?")
         if questions(text) and self._result:
             return self._say(self._result)
         return self._say(self._pick("else", _ELSE))
 
-    def _ask(self, turn: Turn) -> Sequence[Act]:
-        """Ask for one missing detail, or two at once; more insistently each time."""
+    def _ask(self, turn: Turn, *, lost: bool = False) -> Sequence[Act]:
+        """Ask for one missing detail, or two at once; more insistently each time.
+
+        ``lost``: it was said and could not be understood.
+        """
         missing = self._tracker.missing()
         again = self._asked_times.get(missing[0], 0)
         if again > PATIENCE:
@@ -220,7 +231,7 @@ class HostBrain:
             )
             words = options[again % len(options)] if again else self._pick("asking", options)
         lead = self._pick("thanks", _THANKS)
-        if again and not turn.changed:
+        if lost or (again and not turn.changed):
             lead = self._pick("pardon", _PARDON)
         return self._say(f"{lead} {words}", again=words)
 

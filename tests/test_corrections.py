@@ -1,0 +1,181 @@
+"""What was misheard is noticed in the read-back, put right, and asked for again if need be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from duplex.application.prompts import AgendaItem, Brief, Persona
+from duplex.application.restaurant import application as restaurant
+from duplex.local.agenda import Agenda
+from duplex.local.facts import Fact
+from duplex.values import Action, Json
+from text_call import TextCall, hold_call
+
+BRIEF = Brief(
+    goal="Book a table.",
+    opening="I'd like to book a table.",
+    known_facts={
+        "guest_name": "Sarah Mitchell",
+        "date": "2026-09-12",
+        "time": "18:30",
+        "party_size": 3,
+    },
+    persona=Persona(backchannel_tendency=0.0, interrupt_tendency=0.0),
+)
+SEEDS = range(6)
+
+
+def times(count: int, of: str, change: Callable[[str], str]) -> Callable[[str, str], str]:
+    """Ears that change what the caller says in the first ``count`` different texts with ``of``."""
+    seen: list[str] = []
+
+    def ears(who: str, text: str) -> str:
+        if who == "assistant" or of not in text:
+            return text
+        if text not in seen:
+            seen.append(text)
+        return change(text) if seen.index(text) < count else text
+
+    return ears
+
+
+def corrections(call: TextCall) -> int:
+    return call.actions.count(Action.CORRECT)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_name_booked_wrong_is_put_right_by_the_caller(seed: int) -> None:
+    ears = times(1, "Sarah", lambda text: text.replace("Sarah", "Sir"))
+    call = hold_call(restaurant, BRIEF, ears=ears, seed=seed)
+    assert call.completed("create_reservation")[0]["guest_name"] == "Sir Mitchell"
+    assert (call.state["guest_name"], call.outcome) == ("Sarah Mitchell", "completed"), str(call)
+    assert corrections(call) == 1
+
+
+GARBLES: dict[str, Callable[[str], str]] = {
+    "the wrong name again": lambda text: text.replace("Sarah", "Sir"),
+    "no name at all": lambda text: re.sub(r"under Sarah Mitchell.*", "understand it.", text),
+    "a name in pieces": lambda text: re.sub(r"Sarah Mitchell.*", "so much all.", text),
+    "the no is lost too": lambda text: re.sub(r".*Sarah Mitchell.*", "It should be under.", text),
+}
+
+
+@pytest.mark.parametrize("name", GARBLES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_garbled_correction_is_asked_for_again(name: str, seed: int) -> None:
+    garble = GARBLES[name]
+    seen: list[str] = []
+
+    def ears(who: str, text: str) -> str:
+        if who == "assistant" or "Sarah" not in text:
+            return text
+        if text not in seen:
+            seen.append(text)
+        turn = seen.index(text)
+        return text.replace("Sarah", "Sir") if turn == 0 else garble(text) if turn == 1 else text
+
+    call = hold_call(restaurant, BRIEF, ears=ears, seed=seed)
+    assert (call.state["guest_name"], call.outcome) == ("Sarah Mitchell", "completed"), str(call)
+    after = call.lines[call.lines.index(("caller", seen[1])) + 1][1]
+    assert after.endswith("?"), str(call)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_caller_whose_own_ears_are_bad_gives_in(seed: int) -> None:
+    def ears(who: str, text: str) -> str:
+        return text.replace("Sarah", "Sir") if who == "assistant" else text
+
+    call = hold_call(restaurant, BRIEF, ears=ears, seed=seed)
+    assert (call.state["guest_name"], call.outcome) == ("Sarah Mitchell", "completed")
+    assert corrections(call) == 1, str(call)
+
+
+def test_a_name_heard_wrong_in_another_way_is_put_right_once_more() -> None:
+    wrong = iter(("Sir Mitchell", "Sandra Michigan", "Sarah Mitchell", "Sarah Mitchell"))
+    names: dict[str, str] = {}
+
+    def ears(who: str, text: str) -> str:
+        if who == "assistant" or "Sarah" not in text:
+            return text
+        if text not in names:
+            names[text] = next(wrong)
+        return text.replace("Sarah Mitchell", names[text])
+
+    call = hold_call(restaurant, BRIEF, ears=ears)
+    assert (call.state["guest_name"], call.outcome) == ("Sarah Mitchell", "completed"), str(call)
+    assert corrections(call) == 2
+
+
+def test_words_where_a_name_should_be_are_no_match_and_a_pronoun_is_no_name() -> None:
+    name = Fact(key="guest_name", value="Sarah Mitchell", kind="name")
+    [garbled] = name.values_in("Your table is booked for 6:30 p.m., under so much help.")
+    assert not name.same(garbled)
+    assert name.corrected(garbled) == "under Sarah Mitchell"
+    assert name.corrected("Bill") == "under Sarah Mitchell, not Bill"
+    assert name.values_in("It is booked under your name.") == []
+    assert name.values_in("What name should I put it under?") == []
+
+
+# Items of the agenda that correct.
+
+FIX = AgendaItem(
+    id="fix",
+    action="correct",
+    commitment="Change the time to eight.",
+    trigger_condition="The host has read the details back.",
+    facts=("time",),
+)
+SAY = AgendaItem(
+    id="say",
+    trigger_condition="The host asks for the name.",
+    facts=("guest_name",),
+    response_hint="Under Sarah Mitchell, please.",
+)
+CHANGING: dict[str, Json] = {**BRIEF.known_facts, "original_time": "18:30", "time": "20:00"}
+
+
+def changing(*agenda: AgendaItem) -> Brief:
+    facts = {key: value for key, value in CHANGING.items() if not isinstance(value, list | dict)}
+    return replace(BRIEF, agenda=agenda, known_facts=facts)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_correction_without_a_hint_is_said_and_done(seed: int) -> None:
+    call = hold_call(restaurant, changing(FIX), seed=seed)
+    assert call.completed("create_reservation")[0]["time"] == "18:30"
+    assert (call.state["time"], call.outcome) == ("20:00", "completed"), str(call)
+    assert call.progress["fix"] == "completed"
+    assert corrections(call) == 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_correction_waits_for_what_it_comes_after(seed: int) -> None:
+    first = AgendaItem(
+        id="first",
+        trigger_condition="The host asks about the weather.",
+        facts=("party_size",),
+        response_hint="There will be three of us, by the way.",
+    )
+    call = hold_call(restaurant, changing(first, replace(FIX, after=("first",))), seed=seed)
+    said = call.words("caller")
+    order = [next(i for i, t in enumerate(said) if part in t) for part in ("by the way", "8 p.m.")]
+    assert order == sorted(order), str(call)
+    assert (call.progress["first"], call.progress["fix"]) == ("completed", "completed")
+    assert (call.state["time"], call.outcome) == ("20:00", "completed"), str(call)
+
+
+def test_what_cannot_be_said_holds_no_correction_back() -> None:
+    murmur = AgendaItem(id="hm", action="backchannel", trigger_condition="x")
+    agenda = Agenda([murmur, SAY, replace(FIX, after=("hm", "say"))])
+    first = agenda.correction_of(["time"])
+    assert first is not None
+    assert first.id == "say"
+    agenda.say(["say"])
+    second = agenda.correction_of(["time"])
+    assert second is not None
+    assert second.id == "fix"
+    assert agenda.correction_of(["date"]) is None
