@@ -4,6 +4,9 @@ Compiles ``src/duplex/_edge.h`` by itself, so that a change of the detector can 
 the core is built. It must never be read by the package, and the speakers named to ``fit`` must not
 be the ones a table is printed for. DIR holds one folder of sound files a speaker.
 
+``duplex calibrate`` judges whole calls on goals, with speakers that nothing here was fitted
+on; clips are cut, and noise is made, by the same code for both.
+
     python bench/edge_study.py table DIR --speakers a,b --babble c,d [--header OTHER.h]
     python bench/edge_study.py fit DIR --speakers e,f --only clean,white,pink,car --turns 50 \\
         --seed 7 --out src/duplex/data/edge_intervals.json
@@ -17,7 +20,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
-import math
 import subprocess
 import sys
 import tempfile
@@ -28,14 +30,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import soundfile
 import soxr
 
-RATE_HZ = 24_000
+from duplex.calibration.clips import RATE_HZ, active_rms, load_clip
+from duplex.calibration.noise import Noises
+from duplex.errors import InputError
+
 HEADER = Path(__file__).resolve().parent.parent / "src" / "duplex" / "_edge.h"
 FRAME = RATE_HZ // 400
-BLOCK = RATE_HZ // 200  # 5 ms, the window clips are cut by
-ACTIVE_DBFS, CUT_DBFS = -20.0, -45.0
 JOIN_MS = 450.0  # shorter than any planted pause between turns
 BINS_DB = (-24.0, -12.0, -6.0, 0.0, 3.0, 6.0, 9.0, 12.0)
 QUANTILE = 0.95
@@ -96,40 +98,6 @@ class Detector:
         return out[:n]
 
 
-def active_rms(x: np.ndarray) -> float:
-    """Root mean square over the 10 ms windows within 30 dB of the loudest."""
-    n = len(x) // 240
-    energies = (x[: n * 240].reshape(n, 240) ** 2).mean(1)
-    return math.sqrt(float(energies[energies > energies.max() * 1e-3].mean()) + 1e-15)
-
-
-def load_clip(path: Path, *, strict: bool) -> np.ndarray | None:
-    """Cut a file at the first and last 5 ms above -45 dBFS, levelled to -20 dBFS active speech.
-
-    ``strict`` drops a clip that begins with more than 60 ms, or ends with more than 160 ms, of
-    sound below -35 dBFS: a room or a breath, and nobody's idea of where speech starts or ends.
-    """
-    samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
-    x = samples.mean(1)
-    if rate != RATE_HZ:
-        x = soxr.resample(x, rate, RATE_HZ)
-    if len(x) < RATE_HZ // 5 or not x.any():
-        return None
-    x = x * (10 ** (ACTIVE_DBFS / 20) / active_rms(x))
-    x = x * min(1.0, 0.99 / float(np.abs(x).max()))
-    energies = (x[: len(x) // BLOCK * BLOCK].reshape(-1, BLOCK) ** 2).mean(1)
-    loud = np.flatnonzero(energies > 10 ** (CUT_DBFS / 10))
-    if len(loud) == 0:
-        return None
-    x, energies = x[loud[0] * BLOCK : (loud[-1] + 1) * BLOCK], energies[loud[0] : loud[-1] + 1]
-    body = np.flatnonzero(energies > 10**-3.5)
-    if len(body) == 0 or not 0.25 <= len(x) / RATE_HZ <= 5.0:
-        return None
-    if strict and (body[0] * 5 > 60 or (len(energies) - 1 - body[-1]) * 5 > 160):
-        return None
-    return x
-
-
 def load_speakers(
     folder: Path, names: list[str], *, strict: bool = True
 ) -> dict[str, list[np.ndarray]]:
@@ -142,58 +110,6 @@ def load_speakers(
         if not speakers[name]:
             raise SystemExit(f"speaker {name}: no usable clip in {folder / name}")
     return speakers
-
-
-class Noises:
-    """200 s of each kind of noise at unit power, cut at random places."""
-
-    def __init__(self, babblers: dict[str, list[np.ndarray]]) -> None:
-        self._babblers = babblers
-        self._made: dict[str, np.ndarray] = {}
-
-    def cut(self, kind: str, n: int, rng: np.random.Generator) -> np.ndarray:
-        if kind not in self._made:
-            x = self._babble() if kind == "babble" else self._coloured(kind)
-            self._made[kind] = (x / np.sqrt((x**2).mean())).astype(np.float32)
-        x = self._made[kind]
-        at = int(rng.integers(len(x)))
-        return np.take(x, np.arange(at, at + n), mode="wrap")
-
-    @staticmethod
-    def _coloured(kind: str) -> np.ndarray:
-        n = RATE_HZ * 200
-        rng = np.random.default_rng(zlib.crc32(kind.encode()))
-        x = rng.standard_normal(n)
-        if kind == "white":
-            return x
-        f = np.maximum(np.fft.rfftfreq(n, 1 / RATE_HZ), 1.0)
-        shape = 1 / np.sqrt(np.maximum(f, 20.0))
-        if (
-            kind == "car"
-        ):  # a rumble below 100 Hz, a hiss 50 dB below it, the whole swaying by 1.5 dB
-            shape = 1 / (1 + (f / 100) ** 2) / (1 + (20 / f) ** 4) + 3e-3 / np.sqrt(
-                1 + (f / 800) ** 2
-            )
-        x = np.fft.irfft(np.fft.rfft(x) * shape, n)
-        if kind == "car":
-            sway = np.fft.rfft(rng.standard_normal(n))
-            sway[int(0.5 * n / RATE_HZ) :] = 0
-            slow = np.fft.irfft(sway, n)
-            x = x * 10 ** (1.5 * slow / slow.std() / 20)
-        return x
-
-    def _babble(self) -> np.ndarray:
-        if not self._babblers:
-            raise SystemExit("babble needs --babble with the speakers it is made of")
-        rng, mix = np.random.default_rng(4), np.zeros(RATE_HZ * 200)
-        for clips in self._babblers.values():
-            at = 0
-            while at < len(mix):
-                clip = clips[int(rng.integers(len(clips)))]
-                n = min(len(clip), len(mix) - at)
-                mix[at : at + n] += clip[:n] / active_rms(clip)
-                at += n + int(rng.uniform(0.05, 0.4) * RATE_HZ)
-        return mix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -522,4 +438,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except InputError as error:
+        raise SystemExit(str(error)) from None

@@ -147,6 +147,7 @@ def run(
         Path | None, typer.Option(help="TOML file with a [run] table; flags win over it.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json on stdout.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
     verbose: Annotated[bool, typer.Option(help="Print every event to stderr.")] = False,
 ) -> None:
     """Hold calls between a caller and the assistant under test.
@@ -165,7 +166,11 @@ def run(
     try:
         values = run_options.read_config(config) if config is not None else {}
         code = running.command(
-            run_options.make(values | given), console=talk(), as_json=as_json, verbose=verbose
+            run_options.make(values | given),
+            console=talk(),
+            as_json=as_json,
+            verbose=verbose,
+            markdown=markdown,
         )
     except DuplexError as error:
         stop(str(error))
@@ -413,6 +418,42 @@ def scenario_validate(
             console.print(f"{plain(str(path))}: {count} scenario{'s' * (count != 1)}, all valid")
     except DuplexError as error:
         stop(str(error))
+
+
+@app.command()
+def degrade(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="One channel, or caller and agent.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A new WAV file.")],
+    condition: Annotated[
+        list[str], typer.Option(help="[uplink:|downlink:]NAME[,key=value…]; repeatable.")
+    ],
+    tick_ms: Annotated[int, typer.Option(help="Piece handled at once; changes no sample.")] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of all that is random.")] = 7,
+    stems: Annotated[
+        Path | None, typer.Option(help="Also write sources, noise and loss mask here.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was achieved.")] = False,
+) -> None:
+    """Apply an audio condition to a file.
+
+    Example: duplex degrade call.wav noisy.wav --condition coffee_shop,snr=10
+    """
+    from duplex import degrading
+
+    try:
+        code = degrading.command(
+            source,
+            out,
+            condition=condition,
+            tick_ms=tick_ms,
+            seed=seed,
+            stems=stems,
+            as_json=as_json,
+            console=talk(),
+        )
+    except DuplexError as error:
+        stop(str(error))
+    raise typer.Exit(code)
 
 
 @app.command()

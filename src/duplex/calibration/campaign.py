@@ -28,7 +28,7 @@ from duplex.calibration.virtual_path import Placement
 from duplex.values import Json
 
 Say = Callable[[str], None]
-FULL_TURNS, SHORT_TURNS = 500, 16
+FULL_TURNS, SHORT_TURNS = 500, 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,14 +133,14 @@ class Campaign:
         return RowResult(row=row, figures=figures, placement=placement, failed=failed)
 
     def _planned(self, row: Row) -> Iterator[Conversation]:
-        """Conversations of a row's kind until there are turns enough."""
+        """Conversations of a row's kind until there are answered turns enough."""
         turns = index = 0
         while turns < self._turns:
             kind = f"{row.stimuli} {len(row.scenes)}"
             rng = self._random(kind, index)
             caller, assistant = talkers(row.stimuli, self._speakers, index)
             conversation = plan(caller, assistant, rng, row.scenes, row.turn_s)
-            turns += len(conversation.utterances)
+            turns += len(conversation.truth.pairs)
             index += 1
             yield conversation
 

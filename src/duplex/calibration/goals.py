@@ -55,7 +55,9 @@ class Verdict:
         known = self.goal.known
         if self.met is not False or self.value is None:
             return False
-        return known is None or self.goal.least or abs(self.value) > known
+        if known is None:
+            return True
+        return self.value < known if self.goal.least else abs(self.value) > known
 
     def as_json(self) -> dict[str, Json]:
         goal = self.goal

@@ -24,6 +24,15 @@ from duplex.calibration.stimuli import Stimuli
 TURNS_S = (0.3, 0.8, 1.5, 2.5)
 SHORT_TURNS_S = (0.2, 0.25, 0.3, 0.4)
 SHORT_SCENES = (*(Scene.REPLY,) * 12, *(Scene.EARLY,) * 4)
+BRIEF_SCENES = (
+    *(Scene.REPLY,) * 3,
+    *(Scene.EARLY,) * 2,
+    Scene.YIELD,
+    Scene.TALK_OVER,
+    Scene.BACKCHANNEL,
+    Scene.BACKCHANNEL_STOP,
+    Scene.TIC,
+)
 LIVE_SCENES = (*(Scene.REPLY,) * 6, Scene.EARLY, Scene.YIELD, Scene.BACKCHANNEL, Scene.TIC)
 
 
@@ -95,16 +104,17 @@ def short_rows(noises: Noises) -> list[Row]:
     """The few rows of the short form: nothing to install, the same to the bit every time."""
     white, pink = added(noises, "white", 20), added(noises, "pink", 20)
     sharp = Stimuli.SHARP
-    clean = _known(SHARP_GOALS, bias_ms=8, p95_ms=14)
-    buried = _known(SHARP_GOALS, bias_ms=22, p95_ms=65)
-    stem = _known(STEM_GOALS, bias_ms=8, p95_ms=14)
-    return [
+    clean = _known(SHARP_GOALS, bias_ms=10, p95_ms=18, covered=0.6)
+    buried = _known(SHARP_GOALS, bias_ms=15, p95_ms=30)
+    stem = _known(STEM_GOALS, bias_ms=10, p95_ms=18, covered=0.6)
+    rows = [
         Row(name="clean", stimuli=sharp, goals=clean),
         Row(name="white 20 dB", stimuli=sharp, caller=white, goals=clean, noisy=True),
         Row(name="pink 20 dB", stimuli=sharp, caller=pink, goals=buried, noisy=True),
         Row(name="duplex calls, uplink white 20 dB", stimuli=sharp, uplink=white, goals=stem),
         Row(name="100 ms deltas, jitter", stimuli=sharp, route=Route.ARRIVAL, goals=clean),
     ]
+    return [replace(row, scenes=BRIEF_SCENES) for row in rows]
 
 
 def _known(goals: tuple[Goal, ...], **limits: float) -> tuple[Goal, ...]:

@@ -18,6 +18,8 @@ import numpy.typing as npt
 
 from duplex.calibration.clips import RATE_HZ, Clip, Floats, active_rms, trimmed
 
+PERIOD = 4096
+"""Points of one period of the sharp voice."""
 GAP_S = (0.04, 0.14)
 """Pauses between the phrases of one turn: shorter than any detector's end of speech."""
 
@@ -108,10 +110,11 @@ def _buzz(n: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
     """Harmonics of a wandering pitch that fall by 6 dB an octave, and breath above 1 kHz."""
     knots = max(2, 4 * n // RATE_HZ)
     pitch = np.interp(np.linspace(0, knots - 1, n), np.arange(knots), rng.uniform(100, 220, knots))
-    phase = 2 * np.pi * np.cumsum(pitch) / RATE_HZ
-    wave = np.zeros(n)
+    turn = 2 * np.pi * np.arange(PERIOD) / PERIOD
+    period = np.zeros(PERIOD)
     for k in range(1, 17):
-        wave += np.cos(k * phase + rng.uniform(0, 2 * np.pi)) / k
+        period += np.cos(k * turn + rng.uniform(0, 2 * np.pi)) / k
+    wave = period[(np.cumsum(pitch) * (PERIOD / RATE_HZ)).astype(np.int64) % PERIOD]
     breath = np.diff(rng.standard_normal(n + 1))
     return wave + 0.2 * breath
 
