@@ -169,6 +169,20 @@ async def test_a_stall_delays_no_later_tick(tmp_path: Path, machine: Machine, st
     assert told.fields["max_ms"] == pytest.approx((stall - 0.017) * 1000, abs=0.01)
 
 
+@pytest.mark.parametrize("stood", [0.25, 2.5, 3_600.0])
+async def test_a_machine_that_stood_still_is_at_fault_and_no_agent(
+    tmp_path: Path, machine: Machine, stood: float
+) -> None:
+    # openclaw/openclaw#119086, the other way round: the monotonic clock itself jumps
+    work = Work(machine, extra={100: stood})
+    end = await hold(tmp_path, *parties(), clock=WallClock(RATE), work=work)
+    assert end.fault is not None
+    assert (end.reason, end.fault.stage) == ("error", "platform_late")
+    assert 101 * TICK <= end.position <= 102 * TICK
+    recording = Recording.load(tmp_path, "c")
+    assert recording.duration == end.position
+
+
 @pytest.mark.parametrize(
     "steps", [{150: -0.09}, {150: -0.09, 300: 3_600.0}, {0: 1e9, 1: -2e9}, {499: -86_400.0}]
 )
