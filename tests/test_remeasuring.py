@@ -25,11 +25,18 @@ from duplex.results import CallFigures, build_result, schema
 from duplex.results.observed import Basis
 from duplex.results.stored import load_results
 from duplex.run_folder import RunFolder
-from duplex.values import Json
+from duplex.values import Json, Side
 from duplex.viewer import build
+from duplex.wavfile import Pcm
+from stimuli import pcm, speechlike
 from viewer_runs import BOOKING, CUT_IN, Line, add_call, refused, write_results
 
 CALLS: dict[str, tuple[Line, ...]] = {"booking": BOOKING, "cut_in": CUT_IN}
+
+
+def voice(side: Side, text: str) -> Pcm:
+    """Something that every detector takes for a voice, as long as the words would take."""
+    return pcm(speechlike(max(len(text), 8) / 18, seed=2 * len(text) + side))
 
 
 def measured(folder: Path, call_id: str, deadline_ms: int = 5_000) -> schema.Result:
@@ -56,7 +63,7 @@ def run_folder(folder: Path, *, deadline_ms: int = 5_000) -> Path:
     folder.mkdir()
     results = []
     for call_id, lines in CALLS.items():
-        add_call(folder, call_id, lines, booked=call_id == "booking")
+        add_call(folder, call_id, lines, voice=voice, booked=call_id == "booking")
         results.append(measured(folder, call_id, deadline_ms))
     write_results(folder, [*results, refused(folder, "refused")])
     return folder
@@ -110,6 +117,15 @@ def run(folder: Path, *policy: str, **options: object) -> int:
 
 
 # -- the same ruler ------------------------------------------------------------
+
+
+def test_the_calls_of_these_tests_hold_turns_to_measure(folder: Path) -> None:
+    for result in load_results(folder / "results.json").results[:2]:
+        document = result.model_dump(mode="json")
+        ledger = inside(document, "duplex", "timing", "ledger")
+        assert ledger["attempted"] == 3
+        assert ledger["answered"] in (2, 3)
+        assert inside(document, "metrics", "audio")["response_rate"] is not None
 
 
 def test_an_unchanged_ruler_gives_every_figure_again(folder: Path) -> None:

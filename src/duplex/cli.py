@@ -331,6 +331,10 @@ def calibrate(
     speakers: Annotated[
         str | None, typer.Option(help="Only these speakers of the folder, with commas.")
     ] = None,
+    condition: Annotated[
+        list[str] | None,
+        typer.Option(help="Also two rows under this audio condition; repeatable."),
+    ] = None,
     short: Annotated[
         bool, typer.Option("--short", help="A few synthetic calls, the same every time; for CI.")
     ] = False,
@@ -358,6 +362,7 @@ def calibrate(
             calibration.options(
                 speech=speech,
                 speakers=speakers,
+                conditions=condition or (),
                 short=short,
                 path=path,
                 turns=turns,

@@ -20,7 +20,9 @@ from rich.table import Table
 from rich.text import Text
 
 from duplex import viewer
+from duplex.errors import InputError
 from duplex.options import RunOptions
+from duplex.report import run_report
 from duplex.results import schema
 from duplex.results.run import COLUMNS, exit_code, headline, rows
 from duplex.runner import Finished, Runner
@@ -75,8 +77,17 @@ class _VerboseScreen:
         return _Verbose(self._console, view)
 
 
-def command(options: RunOptions, *, console: Console, as_json: bool, verbose: bool) -> int:
+def command(
+    options: RunOptions,
+    *,
+    console: Console,
+    as_json: bool,
+    verbose: bool,
+    markdown: bool = False,
+) -> int:
     """Hold the run and print it; return the exit code. Raises DuplexError."""
+    if as_json and markdown:
+        raise InputError("--json and --markdown exclude each other")
     stop = _Stop(console)
     with _signals(stop):
         finished = _held(options, console, stop, verbose)
@@ -84,6 +95,8 @@ def command(options: RunOptions, *, console: Console, as_json: bool, verbose: bo
         viewer.build(finished.folder)
     if as_json:
         print(schema.to_json(finished.run))
+    elif markdown:
+        print(run_report.as_markdown(finished.run), end="")
     _report(console, finished)
     if finished.stopped and not _held_calls(finished.run):
         return INTERRUPTED
@@ -130,6 +143,8 @@ def _report(console: Console, finished: Finished) -> None:
     for row in rows(run):
         table.add_row(*(Text(plain(cell)) for cell in row.cells()))
     console.print(table)
+    for line in run_report.short(run):
+        console.print(Text(plain(line)))
     speed = run.run.duplex.get("speed")
     if isinstance(speed, dict) and speed.get("call") is not None:
         console.print(

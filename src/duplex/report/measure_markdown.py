@@ -9,9 +9,9 @@ from __future__ import annotations
 from duplex.metrics.measurement import Measurement
 from duplex.report import words_report
 from duplex.report.figures import moment
+from duplex.report.limits import HEADINGS
 from duplex.report.markdown import cell, section, table
 from duplex.report.measure_report import (
-    CHECKS,
     TIMES,
     basis,
     checks,
@@ -34,7 +34,7 @@ def as_markdown(found: Measurement) -> str:
     said = [reason.text for reason in found.health.reasons] + list(found.health.notes)
     if said:
         lines += [*(f"- {cell(line)}" for line in said), ""]
-    lines += section("Checks", table(CHECKS, [row.cells() for row in checks(found)]))
+    lines += section("Checks", table(HEADINGS, [row.cells() for row in checks(found)]))
     if found.timing is not None:
         rows, notes = times_measured(found.timing)
         told = [*table(TIMES, rows), *([""] if rows and notes else [])]

@@ -8,7 +8,6 @@ never in green. ``measuring.py`` drives it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -16,36 +15,17 @@ from rich.text import Text
 
 from duplex.intake.health import Verdict
 from duplex.metrics.measurement import Measurement
-from duplex.metrics.stats import P95_NEEDS, P99_NEEDS, Distribution, Rate
+from duplex.metrics.stats import P95_NEEDS, P99_NEEDS, Distribution
 from duplex.metrics.timing import TimingBlock
 from duplex.report import words_report
 from duplex.report.figures import counted, duration, moment, percent, spread, times
+from duplex.report.limits import HEADINGS as CHECKS
+from duplex.report.limits import UNMEASURED, CheckRow, limits
 from duplex.screen import plain
 from duplex.values import Side
 
-UNMEASURED = "not measured"
-CHECKS = ("check", "limit", "measured", "n", "±", "")
 TIMES = ("time", "p50", "p95", "p99", "range", "mean", "95 % of it", "n", "±")
 _VERDICT_STYLE = {Verdict.GOOD: "green", Verdict.USABLE: "yellow", Verdict.REFUSED: "red"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckRow:
-    """One limit of the timing policy and what was found; ``met`` is None if unmeasured."""
-
-    name: str
-    limit: str
-    measured: str
-    n: int | None
-    plus_minus: str
-    met: bool | None
-    why: str = ""
-
-    def cells(self) -> tuple[str, ...]:
-        """The row under CHECKS; what was not measured says why in the place of its mark."""
-        mark = {True: "met", False: "not met", None: self.why}[self.met]
-        n = "" if self.n is None else str(self.n)
-        return self.name, self.limit, self.measured, n, self.plus_minus, mark
 
 
 def sentence(found: Measurement) -> str:
@@ -112,70 +92,11 @@ def one_sided(found: Measurement) -> Side | None:
 
 def checks(found: Measurement) -> list[CheckRow]:
     """The limits of the policy; nothing is met that was not measured."""
-    block = found.timing
-    if block is None:
+    if found.timing is None:
         return []
-    policy, width = block.policy, spread(block.response_latency.plus_minus)
     missing = one_sided(found)
     why = "" if missing is None else f"no speech of the {missing.label} was found"
-    false_yield = block.false_yield
-    cut_ins, awkward = block.responses.mispredictions, len(block.responses.awkward)
-    turns = len(block.talk.turns[Side.CALLER])
-    within = duration(policy.response_deadline_ms)
-    return [
-        _check("answered", f"all within {within}", block.response_rate, why, width),
-        _check(
-            "yielded to barge-ins",
-            f"all within {duration(policy.yield_window_ms)}",
-            block.yield_rate,
-            why,
-            spread(block.time_to_yield.plus_minus),
-            none="no barge-in",
-        ),
-        _none("cut in on the caller", cut_ins, turns, why, "no caller turn"),
-        _none(
-            "stopped for a backchannel or a sound",
-            false_yield.numerator,
-            false_yield.denominator,
-            why,
-            "none while the assistant spoke",
-        ),
-        _none(
-            f"silences of {duration(policy.awkward_silence_ms)} while a reply was owed",
-            awkward,
-            turns,
-            why,
-            "no caller turn",
-        ),
-    ]
-
-
-def _check(
-    name: str, limit: str, rate: Rate, why: str, plus_minus: str, none: str = "no caller turn"
-) -> CheckRow:
-    measured = not why and rate.denominator > 0
-    return CheckRow(
-        name=name,
-        limit=limit,
-        measured=f"{rate.numerator} of {rate.denominator}" if measured else UNMEASURED,
-        n=rate.denominator if measured else None,
-        plus_minus=plus_minus if measured else "",
-        met=rate.numerator == rate.denominator if measured else None,
-        why="" if measured else why or none,
-    )
-
-
-def _none(name: str, count: int, n: int, why: str, none: str) -> CheckRow:
-    measured = not why and n > 0
-    return CheckRow(
-        name=name,
-        limit="none",
-        measured=str(count) if measured else UNMEASURED,
-        n=n if measured else None,
-        plus_minus="",
-        met=count == 0 if measured else None,
-        why="" if measured else why or none,
-    )
+    return limits(found.timing.as_json(), why)
 
 
 def ledger(found: Measurement) -> list[tuple[str, str]]:

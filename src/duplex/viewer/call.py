@@ -14,6 +14,7 @@ from duplex.errors import DuplexError
 from duplex.grading import Evidence
 from duplex.inputs import is_file
 from duplex.recording import Recording
+from duplex.report.limits import limits
 from duplex.results import schema
 from duplex.results.run import headline
 from duplex.results.stored import call_id
@@ -107,10 +108,16 @@ class _About:
             ),
             "checks": checks(self.document, self.evidence, self.duration),
             "steps": steps(self.document),
+            "limits": self._limits(),
             "turns": timeline.turn_rows(self.timing),
             **self._ledger(),
             "panels": self._panels(),
         }
+
+    def _limits(self) -> Json:
+        """The limits of the policy: cells under their headings, and whether each is met."""
+        rows = limits(self.timing) if self.timing else []
+        return [{"cells": [clean(cell) for cell in row.cells()], "met": row.met} for row in rows]
 
     def _ledger(self) -> dict[str, Json]:
         audio = members(members(self.document.get("metrics")).get("audio"))

@@ -12,6 +12,7 @@ class Panels {
   load(call) {
     const panels = [this.checks(call)];
     if (call.steps.length) panels.push(this.steps(call.steps));
+    if (call.limits.length) panels.push(this.limits(call.limits));
     panels.push(this.ledger(call));
     const [basis, timing, ...others] = call.panels;
     panels.push(this.rows(basis, false), this.rows(timing, true));
@@ -29,6 +30,17 @@ class Panels {
 
   checks(call) {
     return this.panel("Checks", "the required ones decide", true, ...call.checks.map((check) => this.check(check)));
+  }
+
+  /** The limits of the policy; green only where one was measured and met. */
+  limits(limits) {
+    const table = make("table", "");
+    table.append(headRow(["limit", "wanted", "measured", "n", "±", ""]));
+    for (const { cells, met } of limits) {
+      const mark = met === null ? "muted" : met ? "passed" : "failed";
+      table.append(make("tr", "", ...cells.map((cell, at) => make("td", at === 5 ? mark : "", cell))));
+    }
+    return this.panel("Limits", "of the timing policy", true, make("div", "scroll", table));
   }
 
   steps(steps) {

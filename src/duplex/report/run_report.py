@@ -1,0 +1,142 @@
+"""A run for people: one sentence, its calls, then limits, ledger and basis of each.
+
+Pure formatting of results as they stand; what is not known is said with its
+reason. ``running.py`` prints the short form, ``--markdown`` the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from duplex.report.figures import duration, spread
+from duplex.report.limits import HEADINGS, UNMEASURED, limits
+from duplex.report.markdown import cell, section, table
+from duplex.results import schema
+from duplex.results.run import COLUMNS, headline, rows
+from duplex.results.stored import member
+from duplex.values import Json
+
+_FATES = ("attempted", "answered", "late", "unanswered", "censored", "excluded")
+_TIMES = (
+    ("heard reply latency", "response_latency"),
+    ("time to yield", "time_to_yield"),
+    ("first audio", "first_audio_latency"),
+)
+
+
+def short(run: schema.Run) -> tuple[str, str, str]:
+    """What stands below the table of calls: ledger, words and basis."""
+    return ledger(run), words(run), basis(run)
+
+
+def ledger(run: schema.Run) -> str:
+    """What became of all caller turns that were measured, as one line."""
+    blocks = [member(member(result.duplex, "timing"), "ledger") for result in run.results]
+    known = [block for block in blocks if block]
+    if not known:
+        return f"ledger: {UNMEASURED}"
+    counts = [f"{sum(_whole(block, name) for block in known)} {name}" for name in _FATES]
+    without = len(blocks) - len(known)
+    missing = f"; {without} of {len(blocks)} calls {UNMEASURED}" if without else ""
+    return f"ledger: caller turns {', '.join(counts)}{missing}"
+
+
+def basis(run: schema.Run) -> str:
+    """Whose clock, which detector, which policy, as one line."""
+    clock = run.run.duplex.get("clock")
+    told = {"wall": "the wall clock", "virtual": "virtual time"}.get(str(clock), "unknown clock")
+    rulers = sorted({_ruler(result) for result in run.results})
+    return f"basis: {told}, {'; '.join(rulers) or UNMEASURED}"
+
+
+def as_markdown(run: schema.Run) -> str:
+    """All of it; ends with a line break."""
+    lines = [f"# {cell(run.run.id)}", "", cell(headline(run)), ""]
+    lines += section("Calls", table(COLUMNS, [row.cells() for row in rows(run)]))
+    for result in run.results:
+        lines += _call(result)
+    lines += ["## Basis", "", *(f"- {cell(line)}" for line in short(run))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def words(run: schema.Run) -> str:
+    """How well the assistant heard its callers, as one line; errors and words summed."""
+    known = [errors for result in run.results if (errors := _misheard(result)) is not None]
+    if not known:
+        return f"words: {UNMEASURED}, nobody told what was said or what was heard"
+    wrong, said = (sum(one[at] for one in known) for at in (0, 1))
+    return f"words: the assistant heard {wrong} of {said} caller words wrong"
+
+
+def _misheard(result: schema.Result) -> tuple[int, int] | None:
+    """Word errors and words said to the assistant; None where nobody can tell."""
+    ears = member(member(member(result.duplex, "words"), "heard_by"), "assistant")
+    errors = member(ears, "wer")
+    if not isinstance(errors.get("rate"), int | float):
+        return None
+    return _whole(errors, "numerator"), _whole(errors, "denominator")
+
+
+def _call(result: schema.Result) -> Iterator[str]:
+    sample = result.duplex.get("sample")
+    again = f" #{sample}" if isinstance(sample, int) and sample > 1 else ""
+    yield f"## {cell(result.scenario_id + again)}"
+    yield ""
+    if result.error is not None:
+        yield f"{cell(result.error.stage)}: {cell(result.error.message)}"
+        yield ""
+    told = member(result.duplex, "checks")
+    decided = [
+        (
+            check.id.replace("_", " "),
+            check.status.replace("_", " "),
+            "required" if check.required else "",
+            str(member(told, check.id).get("reason") or ""),
+        )
+        for check in result.assessment.checks
+    ]
+    yield from table(("check", "status", "", "why"), decided)
+    yield ""
+    timing = member(result.duplex, "timing")
+    if not timing:
+        why = member(result.duplex, "unknown").get("/duplex/timing")
+        yield f"Timing: {UNMEASURED}, {cell(str(why or 'nothing told it'))}"
+        yield ""
+        return
+    yield from table(HEADINGS, [row.cells() for row in limits(timing)])
+    yield ""
+    yield from table(("time", "p50", "n", "±", ""), _times(timing))
+    yield ""
+    yield from table(_FATES, [[str(_whole(member(timing, "ledger"), name)) for name in _FATES]])
+    yield ""
+    wrong = _misheard(result)
+    if wrong is not None:
+        yield f"The assistant heard {wrong[0]} of {wrong[1]} words of the caller wrong."
+        yield ""
+
+
+def _times(timing: Mapping[str, Json]) -> Iterator[tuple[str, ...]]:
+    reasons = member(timing, "unknown")
+    for name, key in _TIMES:
+        found = member(timing, key)
+        median, width = found.get("p50"), found.get("plus_minus_ms")
+        if not isinstance(median, int | float):
+            why = reasons.get(f"/{key}", "nothing told it")
+            yield name, UNMEASURED, "", "", str(why)
+            continue
+        known = width if isinstance(width, int | float) else None
+        yield name, duration(median), str(_whole(found, "n")), spread(known), ""
+
+
+def _ruler(result: schema.Result) -> str:
+    timing = member(result.duplex, "timing")
+    if not timing:
+        return "calls without timing"
+    deadline = duration(_whole(member(timing, "policy"), "response_deadline_ms"))
+    name, version = timing.get("detector"), timing.get("timing_version")
+    return f"detector {name}, timing {version}, deadline {deadline}"
+
+
+def _whole(block: Mapping[str, Json], name: str) -> int:
+    value = block.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
