@@ -15,10 +15,11 @@ from duplex.calibration import command, live_path, speakers, virtual_path
 from duplex.calibration.campaign import Options
 from duplex.calibration.clips import RATE_HZ
 from duplex.calibration.goals import Goal
+from duplex.calibration.lines import through
 from duplex.calibration.matching import Figures, Metric
 from duplex.calibration.noise import Noises
 from duplex.calibration.plan import Conversation, Scene, plan
-from duplex.calibration.rows import Route, Row, added, short_rows
+from duplex.calibration.rows import Route, Row, added, condition_rows, short_rows
 from duplex.calibration.stimuli import SharpTalker, Stimuli
 from duplex.calibration.table import RowResult, Table, as_markdown, as_text
 from duplex.calibration.virtual_path import Placement, placed, sent, shift_of
@@ -196,8 +197,11 @@ async def test_a_live_call_is_held_over_a_socket_and_its_delay_comes_back(tmp_pa
     [
         ({"path": "sideways"}, "is not one of virtual, live, both"),
         ({"speakers": "anna"}, "name it with --speech DIR"),
-        ({"short": True, "path": "live"}, "takes no speech and no live path"),
-        ({"short": True, "speech": Path("clips")}, "takes no speech and no live path"),
+        ({"short": True, "path": "live"}, "takes no speech, no condition and no live path"),
+        (
+            {"short": True, "speech": Path("clips")},
+            "takes no speech, no condition and no live path",
+        ),
     ],
 )
 def test_options_that_do_not_fit_are_one_sentence(given: dict[str, object], says: str) -> None:
@@ -205,6 +209,31 @@ def test_options_that_do_not_fit_are_one_sentence(given: dict[str, object], says
     result = CliRunner().invoke(app, ["calibrate", *arguments])
     assert result.exit_code == 2
     assert says in result.stderr
+
+
+def test_a_condition_that_does_not_exist_is_refused_before_any_call() -> None:
+    result = CliRunner().invoke(app, ["calibrate", "--path", "virtual", "--condition", "nowhere"])
+    assert result.exit_code == 2
+    assert "nowhere" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["telephony", "noisy"])
+async def test_a_condition_makes_a_row_whose_stem_stays_clean(tmp_path: Path, name: str) -> None:
+    planted = conversation()
+    _, heard_by_assistant = condition_rows(name, through(name))
+    held = await virtual_path.hold(
+        heard_by_assistant, planted, np.random.default_rng(1), tmp_path, "call", edges=False
+    )
+    assert held.placement.exact
+    assert held.figures[Metric.LATENCY].missed == 0
+    recording = Recording.load(tmp_path, "call")
+    line = recording.conversation()[:, Side.CALLER]
+    assert not np.array_equal(line, recording.source(Side.CALLER))
+
+
+def test_a_condition_of_the_way_back_is_refused() -> None:
+    with pytest.raises(InputError, match="uplink only"):
+        through("downlink:telephony")
 
 
 def _flag(name: str, value: object) -> list[str]:

@@ -17,10 +17,19 @@ import numpy as np
 
 from duplex.calibration import live_path, virtual_path
 from duplex.calibration.clips import RATE_HZ, Speakers
+from duplex.calibration.lines import through
 from duplex.calibration.matching import AllFigures, pooled
 from duplex.calibration.noise import Noises
 from duplex.calibration.plan import Conversation, plan
-from duplex.calibration.rows import Route, Row, live_rows, sharp_rows, short_rows, speech_rows
+from duplex.calibration.rows import (
+    Route,
+    Row,
+    condition_rows,
+    live_rows,
+    sharp_rows,
+    short_rows,
+    speech_rows,
+)
 from duplex.calibration.speakers import found, talkers
 from duplex.calibration.stimuli import Stimuli
 from duplex.calibration.table import RowResult, Table
@@ -37,6 +46,7 @@ class Options:
 
     speech: Path | None = None
     speakers: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
     short: bool = False
     virtual: bool = True
     live: bool = True
@@ -57,6 +67,8 @@ class Campaign:
 
     async def run(self) -> Table:
         options = self._options
+        for name in options.conditions:
+            through(name)  # one that does not exist is refused before anything is held
         if not options.short:
             self._say("gathering speech")
             self._speakers = await found(options.speech, options.speakers)
@@ -82,6 +94,8 @@ class Campaign:
             rows = short_rows(noises)
         else:
             rows = [*sharp_rows(noises), *speech_rows(noises)]
+            for name in self._options.conditions:
+                rows += condition_rows(name, through(name))
         if not self._options.virtual:
             rows = []
         return [*rows, *(live_rows() if self._options.live else [])]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -26,6 +27,7 @@ def options(
     *,
     speech: Path | None = None,
     speakers: str | None = None,
+    conditions: Sequence[str] = (),
     short: bool = False,
     path: str = "both",
     turns: int | None = None,
@@ -42,11 +44,14 @@ def options(
     names = tuple(name for name in (speakers or "").split(",") if name)
     if names and speech is None:
         raise InputError("speakers are those of a folder: name it with --speech DIR")
-    if short and (speech is not None or path == "live"):
-        raise InputError("--short is synthetic and virtual: it takes no speech and no live path")
+    if short and (speech is not None or conditions or path == "live"):
+        raise InputError(
+            "--short is synthetic and virtual: it takes no speech, no condition and no live path"
+        )
     return Options(
         speech=speech,
         speakers=names,
+        conditions=tuple(dict.fromkeys(conditions)),
         short=short,
         virtual=path != "live",
         live=path != "virtual" and not short,
