@@ -208,7 +208,6 @@ def test_a_confirmation_is_understood_though_its_verb_was_lost(text: str) -> Non
         ("6:30", "at 6:30 p.m., not at 5:30 p.m."),
         ("three", "for three, not for four"),
         ("September 12", "on September 12, not on September 13"),
-        ("Rosa", "under Rosa, not under Bill"),
     ],
 )
 def test_a_wrong_confirmation_is_corrected(wrong: str, correction: str) -> None:
@@ -220,6 +219,11 @@ def test_a_wrong_confirmation_is_corrected(wrong: str, correction: str) -> None:
     assert value in say.text
     assert denied.split(" ", 1)[1] in say.text
     assert only(brain.on_heard(heard(BOOKED))).action is Action.STOP
+
+
+def test_a_wrong_name_is_put_right_without_saying_it_again() -> None:
+    say = only(caller().on_heard(heard(BOOKED.replace("Rosa", "Bill"))))
+    assert (say.text, say.action) == ("Sorry, no, the name is Rosa.", Action.CORRECT)
 
 
 def test_a_name_that_only_sounds_alike_is_let_pass() -> None:

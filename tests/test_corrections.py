@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -29,16 +28,20 @@ BRIEF = Brief(
 SEEDS = range(6)
 
 
-def times(count: int, of: str, change: Callable[[str], str]) -> Callable[[str, str], str]:
-    """Ears that change what the caller says in the first ``count`` different texts with ``of``."""
-    seen: list[str] = []
+def hearing(*names: Callable[[str], str]) -> Callable[[str, str], str]:
+    """Ears of the host that change one after the other what holds the caller's name.
+
+    Each saying is heard twice: by the host, and for the transcript.
+    """
+    count = 0
 
     def ears(who: str, text: str) -> str:
-        if who == "assistant" or of not in text:
+        nonlocal count
+        if who == "assistant" or "Sarah" not in text:
             return text
-        if text not in seen:
-            seen.append(text)
-        return change(text) if seen.index(text) < count else text
+        count += 1
+        turn = (count - 1) // 2
+        return names[turn](text) if turn < len(names) else text
 
     return ears
 
@@ -47,41 +50,35 @@ def corrections(call: TextCall) -> int:
     return call.actions.count(Action.CORRECT)
 
 
+def sir(text: str) -> str:
+    return text.replace("Sarah", "Sir")
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_name_booked_wrong_is_put_right_by_the_caller(seed: int) -> None:
-    ears = times(1, "Sarah", lambda text: text.replace("Sarah", "Sir"))
-    call = hold_call(restaurant, BRIEF, ears=ears, seed=seed)
+    call = hold_call(restaurant, BRIEF, ears=hearing(sir), seed=seed)
     assert call.completed("create_reservation")[0]["guest_name"] == "Sir Mitchell"
     assert (call.state["guest_name"], call.outcome) == ("Sarah Mitchell", "completed"), str(call)
     assert corrections(call) == 1
 
 
 GARBLES: dict[str, Callable[[str], str]] = {
-    "the wrong name again": lambda text: text.replace("Sarah", "Sir"),
-    "no name at all": lambda text: re.sub(r"under Sarah Mitchell.*", "understand it.", text),
-    "a name in pieces": lambda text: re.sub(r"Sarah Mitchell.*", "so much all.", text),
-    "the no is lost too": lambda text: re.sub(r".*Sarah Mitchell.*", "It should be under.", text),
+    "the wrong name again": sir,
+    "the wrong name denied": lambda text: "It should be under Sir Mitchell, not Sir Mitchell.",
+    "no name at all": lambda text: "Sorry, no, the name is so much all.",
+    "a name run together": lambda text: "Sorry, no. It should be under-seram-itchel.",
+    "the no is lost too": lambda text: "It should be under.",
+    "nothing but a no": lambda text: "Sorry, no.",
 }
 
 
 @pytest.mark.parametrize("name", GARBLES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_garbled_correction_is_asked_for_again(name: str, seed: int) -> None:
-    garble = GARBLES[name]
-    seen: list[str] = []
-
-    def ears(who: str, text: str) -> str:
-        if who == "assistant" or "Sarah" not in text:
-            return text
-        if text not in seen:
-            seen.append(text)
-        turn = seen.index(text)
-        return text.replace("Sarah", "Sir") if turn == 0 else garble(text) if turn == 1 else text
-
-    call = hold_call(restaurant, BRIEF, ears=ears, seed=seed)
+    call = hold_call(restaurant, BRIEF, ears=hearing(sir, GARBLES[name]), seed=seed)
     assert (call.state["guest_name"], call.outcome) == ("Sarah Mitchell", "completed"), str(call)
-    after = call.lines[call.lines.index(("caller", seen[1])) + 1][1]
-    assert after.endswith("?"), str(call)
+    corrected = next(i for i, line in enumerate(call.lines) if line[1].startswith("Sorry, no"))
+    assert call.lines[corrected + 1][1].endswith("?"), str(call)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -95,16 +92,7 @@ def test_a_caller_whose_own_ears_are_bad_gives_in(seed: int) -> None:
 
 
 def test_a_name_heard_wrong_in_another_way_is_put_right_once_more() -> None:
-    wrong = iter(("Sir Mitchell", "Sandra Michigan", "Sarah Mitchell", "Sarah Mitchell"))
-    names: dict[str, str] = {}
-
-    def ears(who: str, text: str) -> str:
-        if who == "assistant" or "Sarah" not in text:
-            return text
-        if text not in names:
-            names[text] = next(wrong)
-        return text.replace("Sarah Mitchell", names[text])
-
+    ears = hearing(sir, lambda text: text.replace("Sarah Mitchell", "Sandra Michigan"))
     call = hold_call(restaurant, BRIEF, ears=ears)
     assert (call.state["guest_name"], call.outcome) == ("Sarah Mitchell", "completed"), str(call)
     assert corrections(call) == 2
@@ -114,8 +102,7 @@ def test_words_where_a_name_should_be_are_no_match_and_a_pronoun_is_no_name() ->
     name = Fact(key="guest_name", value="Sarah Mitchell", kind="name")
     [garbled] = name.values_in("Your table is booked for 6:30 p.m., under so much help.")
     assert not name.same(garbled)
-    assert name.corrected(garbled) == "under Sarah Mitchell"
-    assert name.corrected("Bill") == "under Sarah Mitchell, not Bill"
+    assert name.corrected(garbled) == "the name is Sarah Mitchell"
     assert name.values_in("It is booked under your name.") == []
     assert name.values_in("What name should I put it under?") == []
 

@@ -151,6 +151,16 @@ class Tracker:
             no=no,
         )
 
+    def doubt_names(self, given: frozenset[str]) -> frozenset[str]:
+        """Forget those of ``given`` that are names of the errand; return them."""
+        errand = self.errand or self.desk.errands[0]
+        names = frozenset(
+            name for name in given if name in errand.needs and self.desk.slot(name).type == "name"
+        )
+        for name in names:
+            self.values.pop(name, None)
+        return names
+
     def doubt(self, text: str) -> frozenset[str]:
         """Forget the details that a correction speaks of without saying them; return them."""
         low = clean(text).lower()
@@ -244,7 +254,8 @@ class Tracker:
 
 
 def _spoken_of(slot: Slot, low: str) -> bool:
-    return slot.mentioned(low) is not None or (slot.type == "name" and " under " in f" {low} ")
+    under = slot.type == "name" and re.search(r"\bunder\b", low) is not None
+    return under or slot.mentioned(low) is not None
 
 
 def _cue_at(cue: str, low: str) -> int | None:

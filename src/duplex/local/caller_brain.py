@@ -295,7 +295,7 @@ class CallerBrain:
             for value in meaning.values[key]
         }
         parts = [active[key].corrected(meaning.values[key][-1]) for key in wrong]
-        text = words.sentence(f"Sorry, no, it should be {' and '.join(parts)}")
+        text = words.sentence(f"Sorry, no, {' and '.join(parts)}")
         if item is None:
             return self._say(text, action=Action.CORRECT)
         rest = [fact for key, fact in active.items() if key in item.facts and key not in wrong]

@@ -130,11 +130,12 @@ class Fact:
 
     def corrected(self, wrong: Scalar) -> str:
         """Say that it is this and not ``wrong``."""
-        lead = {"date": "on ", "time": "at ", "name": "under ", "count": "for "}.get(self.kind, "")
-        right = f"{lead}{spoken(self.kind, self.value)}"
-        if self.kind == "name" and str(wrong).islower():
-            return right  # no name was heard, so there is none to deny
-        return f"{right}, not {spoken(self.kind, wrong)}"
+        value = spoken(self.kind, self.value)
+        if self.kind == "name":
+            # A name these ears may have made up is not put into the other side's.
+            return f"the name is {value}"
+        lead = {"date": "on ", "time": "at ", "count": "for "}.get(self.kind, "")
+        return f"it should be {lead}{value}, not {spoken(self.kind, wrong)}"
 
     def _found(self, text: str) -> list[Found]:
         if self.kind == "date":

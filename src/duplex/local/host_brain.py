@@ -196,6 +196,9 @@ class HostBrain:
         if corrects and self._tracker.doubt(text) and self._tracker.missing():
             # Something is to be put right and was lost on the way: it is asked for again.
             return self._ask(turn, lost=True)
+        if turn.no and turn.given and self._tracker.doubt_names(turn.given):
+            # A name that is said to be wrong and sounds the same was not understood.
+            return self._ask(turn, lost=True)
         if turn.no and questions(self._result):
             return self._say("No problem. What other day or time would suit you?")
         if (turn.no or questions(self._result)) and turn.given:
@@ -203,6 +206,8 @@ class HostBrain:
             return self._delegate()
         if turn.yes and self._tracker.confirmed and questions(self._result):
             return self._delegate()
+        if turn.changed and self._result:
+            return self._say(self._result)
         if turn.no or corrects:
             return self._say("I'm sorry about that. What should I change?")
         if questions(text) and self._result:
