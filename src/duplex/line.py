@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from duplex import beds
-from duplex._line import Line, stream_key
+from duplex._line import Line as Line
+from duplex._line import stream_key
 from duplex.conditions import (
     AcousticEcho,
     BackgroundSpeech,
@@ -95,12 +96,14 @@ def build_line(
     seed: int,
     leg: int = 0,
     live: bool = False,
+    speaker_dbov: float | None = None,
     kernels: str | None = None,
 ) -> Line | None:
     """Return the line of one leg, None when ``effects`` is empty: a clean leg is no line.
 
     ``leg`` is 0 for the way from the caller, 1 for the way back; each has its own
-    random numbers. ``live``: the speaker was not levelled, so what is relative to the
+    random numbers. ``speaker_dbov`` is the active level of a speaker who was not brought
+    to the usual one. ``live``: nobody knows it beforehand, so what is relative to the
     speaker follows the measured level.
 
     Raises:
@@ -112,13 +115,19 @@ def build_line(
         wanted = ", ".join(map(str, RATES_HZ))
         raise InputError(f"condition: a rate of {rate_hz} Hz, wanted one of {wanted} Hz")
     try:
-        line = Line(rate_hz, EXPECTED_RMS, live, kernels)
+        line = Line(rate_hz, _speaker_rms(speaker_dbov), live, kernels)
         for effect in effects:
             key = stream_key(seed % _DRAWS, leg, STREAMS[effect.title])
             _ADD[type(effect)](line, effect, key, live)
     except ValueError as error:
         raise InputError(f"condition: {error}") from error
     return line
+
+
+def _speaker_rms(level_dbov: float | None) -> float:
+    if level_dbov is None:
+        return EXPECTED_RMS
+    return rounded(32768 * 10 ** (level_dbov / 20))
 
 
 def labels(line: Line, effects: Sequence[Effect]) -> list[Label]:
@@ -185,10 +194,10 @@ def _noise(line: Line, effect: Noise, key: int, live: bool) -> None:
     if effect.rms is not None:
         wanted = effect.rms
     elif effect.gain is not None:
-        wanted = effect.gain * EXPECTED_RMS
+        wanted = effect.gain * line.level
     else:
         assert effect.snr is not None
-        wanted = EXPECTED_RMS * 10 ** (-effect.snr / 20)
+        wanted = line.level * 10 ** (-effect.snr / 20)
     drift = _drift(effect.drift_db, line.rate_hz, key) if effect.drift_db else None
     if effect.kind == "white":
         line.add_bed(key, None, rounded32(wanted / _WHITE_RMS), drift, follows)
@@ -203,7 +212,7 @@ def _background(line: Line, effect: BackgroundSpeech, key: int, live: bool) -> N
         assert effect.snr is not None
         gain = 10 ** (-effect.snr / 20)
     loop = beds.background_speech(effect.voices, line.rate_hz).samples
-    line.add_bed(key, loop, _gain_for(loop, gain * EXPECTED_RMS), None, live)
+    line.add_bed(key, loop, _gain_for(loop, gain * line.level), None, live)
 
 
 def _gain_for(loop: Pcm, wanted: float) -> float:
@@ -234,7 +243,8 @@ def _drift(depth_db: float, rate_hz: int, key: int) -> Floats:
 def _bursts(line: Line, effect: Bursts, key: int, live: bool) -> None:
     span = effect.snr_max - effect.snr_min
     levels = [effect.snr_min + span * (k + 0.5) / _LEVELS for k in range(_LEVELS)]
-    gains = [rounded(10 ** (-level / 20)) for level in levels]
+    loud = line.level / EXPECTED_RMS
+    gains = [rounded(loud * 10 ** (-level / 20)) for level in levels]
     line.add_sounds(
         key,
         STREAMS[effect.title],
@@ -252,7 +262,7 @@ def _own_sounds(line: Line, effect: Tics | SideSpeech, key: int, live: bool) -> 
         key,
         STREAMS[effect.title],
         sounds(effect, line.rate_hz),
-        [1.0] * _LEVELS,
+        [rounded(line.level / EXPECTED_RMS)] * _LEVELS,
         _arrivals(effect.rate_per_min),
         every,
         live,

@@ -40,7 +40,7 @@ LEVEL_DBOV = -26.0
 _RMS = fixed(32768 * 10 ** (LEVEL_DBOV / 20))
 _CEILING = fixed(10 ** (17.5 / 20))
 """Peaks are bent below this, against an rms of 1."""
-_EVEN_S = 4.0
+_EVEN_S = 2.5
 _ZEROS = 16
 _PER_ZERO = 256
 _BAND = 0.92
