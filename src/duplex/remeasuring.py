@@ -88,7 +88,7 @@ def remeasure(
         # Whether the extra is there is known before any work; without a sample nothing is heard.
         segments(np.zeros(0, np.int16), silero.RATE_HZ, SILERO)
     folder = _folder(Path(run_dir))
-    if not exists(folder.results) and folder.call_ids():
+    if not exists(folder.results) and exists(folder.path / "events"):
         raise InputError(
             f"run folder {folder.path} has no results.json, so there is nothing to compare with; "
             f"duplex measure {folder.path} measures its calls"
