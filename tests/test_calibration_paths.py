@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+import duplex
 from duplex.calibration import command, live_path, speakers, virtual_path
 from duplex.calibration.campaign import Options
 from duplex.calibration.clips import RATE_HZ
@@ -42,7 +43,7 @@ def row(route: Route = Route.VIRTUAL) -> Row:
 
 @pytest.fixture(scope="module")
 def table() -> Table:
-    return command.calibrate(Options(short=True, live=False))
+    return duplex.calibrate(short=True)
 
 
 # -- the short form -------------------------------------------------------------
@@ -75,7 +76,7 @@ def test_no_turn_is_missed_and_every_verdict_is_right(table: Table) -> None:
 def test_the_command_prints_strict_json_and_writes_both_files(
     table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "calibrate", lambda wanted, say: table)
+    monkeypatch.setattr(command, "performed", lambda wanted, say: table)
     out, page = tmp_path / "a.json", tmp_path / "a.md"
     arguments = ["calibrate", "--short", "--json", "--out", str(out), "--markdown", str(page)]
     result = CliRunner().invoke(app, arguments)
@@ -130,7 +131,7 @@ def test_a_missed_goal_exits_one_and_a_known_one_only_in_the_full_form(
         placement=Placement(calls=1, samples=100),
     )
     missing = Table(rows=[result], placement=result.placement, basis={})
-    monkeypatch.setattr(command, "calibrate", lambda wanted, say: missing)
+    monkeypatch.setattr(command, "performed", lambda wanted, say: missing)
     quiet = Console(stderr=True, quiet=True)
     assert command.command(Options(short=short), console=quiet) == code
 

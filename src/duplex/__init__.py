@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from duplex.api import run
+    from duplex.calibration.command import calibrate
     from duplex.engine import Engine
     from duplex.errors import DuplexError, InputError, MissingExtra
     from duplex.measuring import measure
@@ -36,6 +37,7 @@ _HOMES = {
     "Runner": "duplex.runner",
     "Scenario": "duplex.scenario",
     "Side": "duplex.values",
+    "calibrate": "duplex.calibration.command",
     "measure": "duplex.measuring",
     "remeasure": "duplex.remeasuring",
     "run": "duplex.api",
@@ -54,6 +56,7 @@ __all__ = [
     "Runner",
     "Scenario",
     "Side",
+    "calibrate",
     "measure",
     "remeasure",
     "run",

@@ -61,13 +61,42 @@ def options(
     )
 
 
-def calibrate(wanted: Options, say: Say = lambda text: None) -> Table:
-    """Run a calibration; ``say`` is told of progress.
+def calibrate(
+    *,
+    speech: str | Path | None = None,
+    speakers: Sequence[str] = (),
+    conditions: Sequence[str] = (),
+    short: bool = False,
+    path: str = "both",
+    turns: int | None = None,
+    live_calls: int = 8,
+    seed: int = 7,
+) -> Table:
+    """Plant conversations, hold them, compare; return everything that was found.
+
+    ``speech`` is a folder of clips (None: the embedded voices), ``path`` is ``virtual``,
+    ``live`` or ``both``, ``turns`` how many answered caller turns a row has.
 
     Raises:
-        InputError: the speech cannot be used.
+        InputError: the options or the speech cannot be used.
         MissingExtra: the embedded voices are wanted and not installed.
     """
+    return performed(
+        options(
+            speech=None if speech is None else Path(speech),
+            speakers=",".join(speakers),
+            conditions=conditions,
+            short=short,
+            path=path,
+            turns=turns,
+            live_calls=live_calls,
+            seed=seed,
+        )
+    )
+
+
+def performed(wanted: Options, say: Say = lambda text: None) -> Table:
+    """The same from options that were read already; ``say`` is told of progress."""
     return asyncio.run(Campaign(wanted, say).run())
 
 
@@ -91,7 +120,7 @@ def command(
             else:
                 console.print(Text(text))
 
-        table = calibrate(wanted, say)
+        table = performed(wanted, say)
     text = json.dumps(table.as_json(), allow_nan=False, indent=1)
     print(text if as_json else as_text(table))
     _write(out, text + "\n")
