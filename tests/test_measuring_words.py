@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from booking_call import SCENARIOS
 from duplex import wording
 from duplex.errors import InputError, MissingExtra
 from duplex.intake.two_sides import TwoSides
@@ -20,6 +21,7 @@ from duplex.measuring import command, measure
 from duplex.values import Json, Side, Span, Utterance
 from duplex.wording import Wording
 from stimuli import ASSISTANT, CALLER, conversation, save
+from test_remeasuring import run_folder
 from viewer_runs import BOOKING, add_call
 
 SAID = {
@@ -273,3 +275,21 @@ def test_the_embedded_ears_hear_noise_as_no_words_of_a_person(recording: Path) -
     found = measure(recording, words=True)
     assert found.words is not None
     assert set(found.words.audio) == {"conversation"}
+
+
+def test_key_values_of_a_call_are_those_of_its_scenario(
+    tmp_path: Path, ears: Callable[[str], None]
+) -> None:
+    ears("")
+    folder = run_folder(tmp_path / "run")
+    path = folder / "results.json"
+    document = json.loads(path.read_text())
+    document["run"]["dataset"] = str(SCENARIOS)
+    path.write_text(json.dumps(document))
+    words = measure(folder / "audio" / "booking", words=True).words
+    assert words is not None
+    assert words.has_keys
+    path.unlink()
+    words = measure(folder / "audio" / "booking", words=True).words
+    assert words is not None
+    assert not words.has_keys

@@ -19,21 +19,19 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from duplex import scenario as scenarios
 from duplex import silero
 from duplex.about_run import versions
 from duplex.clock import utc_now
 from duplex.detect import DETECTORS, SILERO, segments
-from duplex.errors import DuplexError, InputError
+from duplex.errors import InputError
 from duplex.inputs import exists, is_file
 from duplex.metrics.pooling import pool
 from duplex.metrics.timing_policy import TIMING_VERSION, TimingPolicy
 from duplex.report import remeasure_report
 from duplex.results import schema
 from duplex.results.remeasured import Remeasured, remeasure_call
-from duplex.results.stored import REMEASURED, load_results, member
+from duplex.results.stored import REMEASURED, load_results, member, scenarios_of
 from duplex.run_folder import RunFolder, safe_name
-from duplex.scenario import Scenario
 from duplex.screen import plain
 from duplex.values import Json
 from duplex.wording import Wording
@@ -97,7 +95,7 @@ def remeasure(
     if not run.results:
         raise InputError(f"run folder {folder.path} lists no call")
     place = _place(folder, name)
-    found = _scenarios(run)
+    found = scenarios_of(run)
     ears = Wording(ears=True, model=ears_model).of_call if words else None
     calls = []
     for number, result in enumerate(run.results, start=1):
@@ -211,15 +209,6 @@ def _place(folder: RunFolder, name: str | None) -> Path:
     if exists(place):
         raise InputError(f"{place} exists already, choose another --name")
     return place
-
-
-def _scenarios(run: schema.Run) -> dict[str, Scenario]:
-    """The run's scenarios, where their files are still there; only words want them."""
-    try:
-        found = scenarios.load(run.run.dataset)
-    except DuplexError:
-        return {}
-    return {one.id: one for one in found.scenarios}
 
 
 def _run(

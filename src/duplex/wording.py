@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from duplex.errors import InputError
+from duplex.errors import DuplexError, InputError
 from duplex.intake import Labels
 from duplex.intake import read_labels as read_label_file
 from duplex.intake.listen import Listening
@@ -20,6 +20,7 @@ from duplex.local.transcribing import in_words
 from duplex.metrics.of_call import stems
 from duplex.metrics.words import TRANSCRIPT, Heard, WordsBlock, words_of, words_of_audio
 from duplex.recording import Recording
+from duplex.results.stored import load_results, scenarios_of
 from duplex.scenario import Scenario
 from duplex.takes import Take
 from duplex.values import Side, Span, Utterance
@@ -75,11 +76,22 @@ class Wording:
             found = self._hear(sides, heard)
         # Ears may hear at another rate than the call was held at.
         audio: Heard = {"stems": _moved(found, heard.rate_hz, recording.rate_hz)}
-        return words_of(recording, scenario, audio)
+        return words_of(recording, scenario or _scenario(recording), audio)
 
     def _hear(self, sides: TwoSides, heard: Listening) -> dict[Side, tuple[Utterance, ...]]:
         speech = {side: [found.span for found in heard.own_speech(side)] for side in Side}
         return in_words(sides, speech, self.model)
+
+
+def _scenario(recording: Recording) -> Scenario | None:
+    """The call's scenario, which names its key values; None where nothing tells it any more."""
+    if recording.scenario_id is None:
+        return None
+    try:
+        run = load_results(recording.run_dir / "results.json")
+    except DuplexError:
+        return None
+    return scenarios_of(run).get(recording.scenario_id)
 
 
 def _texts(labels: Labels) -> dict[Side, tuple[Utterance, ...]]:

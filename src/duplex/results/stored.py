@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
+from duplex import scenario as scenarios
 from duplex.errors import DuplexError, InputError
 from duplex.inputs import exists, is_file, read_text
 from duplex.metrics.transcript import one_line
 from duplex.redact import Redactor
 from duplex.results import schema
 from duplex.run_folder import RunFolder, safe_name
+from duplex.scenario import Scenario
 from duplex.values import Json
 
 REMEASURED = "remeasured"
@@ -51,6 +53,14 @@ def call_id(folder: Path, result: schema.Result) -> str:
     name = result.scenario_id
     sampled = f"{name}.s{sample}" if isinstance(sample, int) else name
     return sampled if is_file(RunFolder(folder).events(sampled)) else name
+
+
+def scenarios_of(run: schema.Run) -> dict[str, Scenario]:
+    """The run's scenarios by id, where their files are still there; only words want them."""
+    try:
+        return {one.id: one for one in scenarios.load(run.run.dataset).scenarios}
+    except DuplexError:
+        return {}
 
 
 def member(document: Mapping[str, Json], name: str) -> Mapping[str, Json]:
