@@ -92,6 +92,27 @@ def test_snr_is_met_for_quiet_and_loud_speakers(level_dbov: float, snr: int) -> 
             assert active - 10 * np.log10(power / 32768**2) == pytest.approx(snr, abs=0.5), kind
 
 
+def test_silence_and_equal_bounds_divide_nothing(tmp_path: Path) -> None:
+    """iver56/audiomentations#64: a silent noise file or silent speech gave NaN audio."""
+    silent, bed = tmp_path / "silent.wav", tmp_path / "bed.wav"
+    square = np.tile(np.repeat(np.array([1, -1], np.int16), 20), 4_800)
+    write_wav(silent, np.zeros(12 * RATE, np.int16), RATE)
+    write_wav(bed, (1_000 * square).astype(np.int16), RATE)
+    loud = Wav(rate_hz=RATE, samples=(3_000 * square)[:, None].astype(np.int16))
+    (same,) = degrade(loud, parse(f"noise,kind={silent},snr=10"))
+    assert np.array_equal(same.out, loud.channel(0))
+    assert same.truth.ineffective == ("noise: the bed is silent",)
+    (mixed,) = degrade(loud, parse(f"noise,kind={bed},snr=10"))
+    noise = mixed.noise.astype(np.float64)
+    assert np.sqrt((noise**2).mean()) == pytest.approx(948.7, rel=0.02)
+    quiet = Wav(rate_hz=RATE, samples=np.zeros((RATE, 1), np.int16))
+    (only,) = degrade(quiet, parse(f"noise,kind={bed},snr=10"))
+    asked = 32768 * 10 ** ((beds.LEVEL_DBOV - 10) / 20)
+    assert np.sqrt((only.out.astype(np.float64) ** 2).mean()) == pytest.approx(asked, rel=0.05)
+    (burst,) = degrade(loud, parse("bursts,snr_min=3,snr_max=3,rate_per_min=60"))
+    assert burst.sounds
+
+
 def test_stems_are_enough_to_work_everything_out_again(tmp_path: Path) -> None:
     source, stems = tmp_path / "in.wav", tmp_path / "stems"
     write_wav(source, np.stack((speech(), speech(-20)), axis=1), RATE)
