@@ -97,7 +97,9 @@ def _heard(said: Iterable[_Placed], told: list[Hearing]) -> Iterable[_Placed]:
             worth = one.errors or one.ours
             if worth and same_line(one, str(line["side"]), start):
                 errors = f" ({one.errors} wrong)" if one.errors else ""
-                details.append({"name": f"heard by {one.heard_by}{errors}", "text": one.heard or "nothing"})
+                details.append(
+                    {"name": f"heard by {one.heard_by}{errors}", "text": one.heard or "nothing"}
+                )
         line["details"] = details
         yield start, line
 
