@@ -25,10 +25,10 @@ from duplex.values import Action, Json
 from timing_scenes import at, conversations, label, measured, nulls, sound, speech, sure
 
 PINNED_DEFINITIONS = {
-    "1.0": "89629c1f32bf20e9538a22106e6e6117e454570a2c0d7d6b2fa9c0975ffff738",
+    "1.0": "5342dd55888cc0629331ffeb7221eb67a14f42581c6570f218ba3ddcb3932988",
 }
 PINNED_BLOCK = {
-    "1.0": "aa343a5b376a922e35071bd205de3c2808891307d81610c9026fa7a4eb47e1a0",
+    "1.0": "1289ceaaa30d4eea87daed91f9c16216b9bb0366593a542b89e4957bb49ebd4c",
 }
 
 

@@ -7,13 +7,14 @@ anything. The runner drives it.
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from duplex.call import CallEnd
 from duplex.clock import process_seconds
+from duplex.conditions import Condition
 from duplex.ends import PLAYOUT_HOLD_MS
 from duplex.local.engines import engine_versions
 from duplex.options import RunOptions
@@ -33,8 +34,12 @@ class Held:
     ended: float
 
 
-def configuration(options: RunOptions, first_speakers: set[str]) -> schema.Configuration:
-    """The run's settings in the words of the contract."""
+def configuration(
+    options: RunOptions, first_speakers: set[str], conditions: Iterable[Condition]
+) -> schema.Configuration:
+    """The run's settings in the words of the contract; calls that differ are "mixed"."""
+    lines = {str(condition): condition for condition in conditions}
+    line = next(iter(lines.values())) if len(lines) == 1 else None
     remote_caller = options.caller == "gpt-live"
     remote = options.assistant != "local"
     return schema.Configuration(
@@ -52,8 +57,8 @@ def configuration(options: RunOptions, first_speakers: set[str]) -> schema.Confi
         completion_model=None,
         completion_timeout_seconds=None,
         concurrency=options.concurrency,
-        audio_condition="clean",
-        audio_realism={},
+        audio_condition="mixed" if line is None else str(line),
+        audio_realism={} if line is None else dict(line.as_json(options.seed)),
         tick_ms=options.tick_ms,
         response_deadline_ms=options.response_deadline_ms,
         seed=options.seed,

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from duplex.grading.evidence import Evidence
 from duplex.metrics.contract import Settings
 from duplex.metrics.from_recording import contract_of
+from duplex.metrics.line import line_of
 from duplex.metrics.of_call import timing_of_call
 from duplex.metrics.ticks import ticks_of
 from duplex.metrics.timing_policy import TimingPolicy
@@ -40,6 +41,7 @@ def assess(
     audio = folder.audio(scenario.id)
     words = audio / "conversation.transcript.txt"
     heard = recording.duration > 0
+    line, why = line_of(recording)
     result = build_result(
         scenario,
         Evidence.from_recording(recording),
@@ -47,8 +49,9 @@ def assess(
             audio=contract_of(recording, settings) if heard else None,
             response_deadline_ms=settings.response_deadline_ms,
             timing=_timing(recording, options) if heard else None,
-            extra={"words": words_of(recording, scenario).as_json()},
-            unknown={"/duplex/timing": "no sound was recorded"},
+            extra={"words": words_of(recording, scenario).as_json(), "line": line},
+            unknown={"/duplex/timing": "no sound was recorded"}
+            | ({"/duplex/line": why} if why else {}),
         ),
         basis=basis,
         conversation_audio=folder.relative(audio / "conversation.wav"),

@@ -19,6 +19,7 @@ from duplex.clock import Clock
 from duplex.engine import Engine, FloorEvent, Playout, PlayoutEvent, SegmentEvent
 from duplex.errors import SessionError
 from duplex.hangup import HangUp, Policy, Verified
+from duplex.legs import Legs, LinePlan
 from duplex.participants.base import Participant, Pcm, Spoken
 from duplex.placement import Placement
 from duplex.recording import CallRecorder
@@ -41,7 +42,7 @@ class CallPlan:
     tick_ms: int = 200
     seed: int = 7
     first_speaker: str = "assistant"
-    condition: str = "clean"
+    line: LinePlan = field(default_factory=LinePlan)
     detector: str = "edge"
     hold_ms: tuple[int, int] = (0, 0)
     adaptive: tuple[bool, bool] = (False, False)
@@ -89,12 +90,14 @@ class Call:
         self._stop = stop
         self._seq = 0
         self._fatal: RemoteFault | None = None
+        self._legs = Legs(plan.line, plan.rate_hz)
         self._engine = Engine(
             rate_hz=plan.rate_hz,
             tick_ms=plan.transport_ms,
             detector=plan.detector,
             hold_ms=plan.hold_ms,
             adaptive=plan.adaptive,
+            lines=self._legs.lines,
         )
         self._places = (Placement(plan.rate_hz), Placement(plan.rate_hz))
         self._arrivals = tuple(Arrivals(plan.rate_hz, place) for place in self._places)
@@ -202,10 +205,13 @@ class Call:
             engine.spoken(Side.CALLER),
             engine.spoken(Side.ASSISTANT),
         )
+        if not self._legs.clean:
+            self._recorder.append_legs(self._legs.tick())
         for side, part in zip(Side, self._parts, strict=True):
             gone = counts.of(side).played + counts.of(side).discarded
             labels = self._places[side].note(engine.position, gone)
-            for happening in (*labels, *self._arrivals[side].ready()):
+            told = (*labels, *self._arrivals[side].ready(), *self._legs.happened(side))
+            for happening in told:
                 self._emit_happening(side, happening)
             part.hear(start, np.array(heard[side]))
         self._recorder.tick_flush()
@@ -313,7 +319,8 @@ class Call:
             "clock": "virtual" if self._clock.virtual else "wall",
             "first_speaker": plan.first_speaker,
             "scenario_id": plan.scenario_id,
-            "condition": plan.condition,
+            "condition": str(plan.line.condition),
+            "realism": plan.line.condition.as_json(plan.line.seed),
             "versions": dict(plan.versions),
         }
 

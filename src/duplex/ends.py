@@ -108,7 +108,10 @@ class Ends:
         options = self._options
         if wav is not None:
             cue = Cue(at_ms=0) if first == "caller" else Cue()
-            participant = WavParticipant(Side.CALLER, wav, cue=cue, text=scenario.input.text)
+            degraded = options.condition_over(scenario.duplex.conditions).uplink
+            participant = WavParticipant(
+                Side.CALLER, wav, cue=cue, text=scenario.input.text, levelled=bool(degraded)
+            )
             return participant, 0
         if options.caller == "scripted":
             return await self._scripted(scenario, first, seed), 0

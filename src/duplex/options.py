@@ -22,6 +22,8 @@ from pydantic import (
     model_validator,
 )
 
+from duplex import conditions
+from duplex.conditions import Condition
 from duplex.errors import InputError
 from duplex.inputs import read_text
 
@@ -107,10 +109,15 @@ class RunOptions(BaseModel):
 
     @model_validator(mode="after")
     def _conditions_exist(self) -> RunOptions:
-        unknown = [name for name in self.condition if name != "clean"]
-        if unknown:
-            raise ValueError(f'condition "{unknown[0]}" does not exist (clean)')
+        try:
+            conditions.parse(self.condition)
+        except InputError as error:
+            raise ValueError(str(error)) from None
         return self
+
+    def condition_over(self, scenarios: tuple[str, ...] | None) -> Condition:
+        """The condition that was asked for, else the scenario's own, else a clean line."""
+        return conditions.parse(self.condition or scenarios or ())
 
 
 def make(values: dict[str, object]) -> RunOptions:

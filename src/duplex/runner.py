@@ -20,11 +20,12 @@ from duplex.about_run import Held, about, configuration, versions
 from duplex.assessing import assess, basis_of, not_held
 from duplex.call import Call, CallPlan, Watcher
 from duplex.clock import Clock, VirtualClock, WallClock, wall_seconds
-from duplex.ends import Ends, Pair
+from duplex.ends import REMOTE, Ends, Pair
 from duplex.errors import DuplexError, InputError
 from duplex.grading.matching import state_satisfied
 from duplex.hangup import Policy
 from duplex.inputs import exists, is_folder, reason
+from duplex.legs import LinePlan, stems_of
 from duplex.options import RunOptions
 from duplex.participants.wav import read_mono
 from duplex.recording import CallRecorder
@@ -84,8 +85,10 @@ class Runner:
         self.chosen: tuple[Scenario, ...] = chosen[: options.max_examples]
         if not self.chosen:
             raise InputError(f"data {data_path(options)} holds no scenario")
-        for scenario in self.chosen:
-            _check_conditions(scenario)
+        self._conditions = {
+            scenario.id: options.condition_over(scenario.duplex.conditions)
+            for scenario in self.chosen
+        }
         self._ends = Ends(options)
         preflight.refuse(self._dataset, self.chosen, self._ends.application, options)
         self._wavs = {scenario.id: self._wav(scenario) for scenario in self.chosen}
@@ -143,7 +146,11 @@ class Runner:
         rate = scenario.duplex.rate_hz or SESSION_RATE_HZ
         clock: Clock = WallClock(rate) if options.clock == "wall" else VirtualClock(rate)
         recorder = CallRecorder(
-            self._folder.path, scenario.id, rate_hz=rate, secrets=self._ends.secrets
+            self._folder.path,
+            scenario.id,
+            rate_hz=rate,
+            secrets=self._ends.secrets,
+            legs=stems_of(self._conditions[scenario.id]),
         )
         began = wall_seconds()
         async with AsyncExitStack() as stack:
@@ -186,6 +193,11 @@ class Runner:
             tick_ms=options.tick_ms,
             seed=self._seed(scenario),
             first_speaker=self._ends.first_speaker(scenario),
+            line=LinePlan(
+                condition=self._conditions[scenario.id],
+                seed=self._seed(scenario),
+                live=(options.caller in REMOTE, options.assistant in REMOTE),
+            ),
             detector=options.detector,
             hold_ms=pair.hold_ms,
             adaptive=pair.adaptive,
@@ -239,17 +251,11 @@ class Runner:
             run_id=self._folder.id,
             execution_mode="live" if self._options.clock == "wall" else "offline",
             dataset=str(data_path(self._options)),
-            configuration=configuration(self._options, first),
+            configuration=configuration(self._options, first, self._conditions.values()),
             duplex=about(self._options, self._held, self._opened_in),
         )
         self._folder.write_json(self._folder.results, run.model_dump(mode="json"))
         return run
-
-
-def _check_conditions(scenario: Scenario) -> None:
-    unknown = [name for name in scenario.duplex.conditions or () if name != "clean"]
-    if unknown:
-        raise InputError(f'scenario {scenario.id}: condition "{unknown[0]}" does not exist (clean)')
 
 
 def _verifier(scenario: Scenario) -> Callable[[Json], bool] | None:

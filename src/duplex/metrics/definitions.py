@@ -55,8 +55,8 @@ DEFINITIONS: dict[str, Definition] = {
     ),
     "relay": _define(
         "ms",
-        "Part of the heard latency that is ours (playout hold, tick wait, transport); the rest is "
-        "the assistant's own.",
+        "Part of the heard latency that is ours (playout hold, tick wait, transport, line); "
+        "the rest is the assistant's own.",
     ),
     "greeting_latency": _define(
         "ms", "Start of the call to the first assistant speech when the assistant speaks first."

@@ -7,6 +7,7 @@ are milliseconds since the call began, on the call's own clock.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 
@@ -81,3 +82,12 @@ class LiveFacts:
     replies: tuple[ReplyArrival, ...] = ()
     sent: tuple[SentAudio, ...] = ()
     clock: ClockFacts | None = None
+    line: tuple[tuple[int, float], ...] = ()
+
+    def line_ms(self, at: int) -> float:
+        """How long the line to the assistant holds back what is said at sample ``at``.
+
+        ``line`` has (sample, ms) from which on it does, in order; before the first, 0.
+        """
+        index = bisect_right(self.line, at, key=lambda step: step[0])
+        return self.line[index - 1][1] if index else 0.0

@@ -82,6 +82,11 @@ def facts_of(recording: Recording, rate_hz: int) -> LiveFacts | None:
         replies=_replies(recording, rate_hz),
         sent=_sent(recording, rate_hz),
         clock=_clock(recording),
+        line=tuple(
+            (at_rate(item.at, recording, rate_hz), item.samples * 1000 / recording.rate_hz)
+            for item in recording.delays
+            if item.side is Side.CALLER
+        ),
     )
 
 

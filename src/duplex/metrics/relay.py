@@ -1,6 +1,6 @@
 """What only the live call knows, per reply: first byte, first audio, how much is ours.
 
-Heard latency = our relay (hold + tick wait + transport) + the assistant's own:
+Heard latency = our relay (hold + tick wait + transport + line) + the assistant's own:
 what a listener without any delay would have waited since the caller's last
 sample was delivered, silence that the assistant itself sent first included. The
 tick wait is signed: audio is sent when its tick ends, and played in the tick in
@@ -48,6 +48,7 @@ class ReplyTiming:
     hold_ms: float | None = None
     tick_wait_ms: float | None = None
     transport_ms: float | None = None
+    line_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,7 @@ class Relay:
     hold: Distribution
     tick_wait: Distribution
     transport: Distribution
+    line: Distribution
 
 
 def relay_of(talk: Talk, replies: Sequence[Reply], facts: LiveFacts | None) -> Relay:
@@ -92,6 +94,7 @@ def relay_of(talk: Talk, replies: Sequence[Reply], facts: LiveFacts | None) -> R
         transport=spread(
             "transport", [t.transport_ms for t in found], _NOT_TOLD if heard_of else missing
         ),
+        line=spread("line", [t.line_ms for t in found]),
     )
 
 
@@ -166,17 +169,19 @@ def _timing(
     transport = None if sent is None else sent.late_ms
     delivered = due * ms + (transport or 0.0)
     waited = None if arrival.wait_ms is None else (due - reply.anchor) * ms + arrival.wait_ms
+    line = facts.line_ms(reply.anchor)
     relay = None
     if waited is not None and arrival.hold_ms is not None:
-        relay = arrival.hold_ms + waited + (transport or 0.0)
+        relay = arrival.hold_ms + waited + (transport or 0.0) + line
     return ReplyTiming(
-        first_byte_ms=_since(arrival.first_byte_ms, delivered),
-        first_audio_ms=_since(arrival.first_audio_ms, delivered),
+        first_byte_ms=_since(arrival.first_byte_ms, delivered + line),
+        first_audio_ms=_since(arrival.first_audio_ms, delivered + line),
         relay_ms=_rounded(relay),
         own_ms=None if relay is None else _rounded(reply.latency * ms - relay),
         hold_ms=arrival.hold_ms,
         tick_wait_ms=_rounded(waited),
         transport_ms=_rounded(transport),
+        line_ms=_rounded(line),
     )
 
 

@@ -91,6 +91,7 @@ class _Writer:
                 "hold_ms": self._spread("/relay/hold_ms", relay.hold),
                 "tick_wait_ms": self._spread("/relay/tick_wait_ms", relay.tick_wait),
                 "transport_ms": self._spread("/relay/transport_ms", relay.transport),
+                "line_ms": self._spread("/relay/line_ms", relay.line),
             },
             "greeting_latency": self.known(
                 "/greeting_latency",

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from duplex.active_level import levelled
 from duplex.clock import Clock
 from duplex.errors import InputError
 from duplex.participants.base import Incoming, Pcm, Spoken
@@ -39,7 +40,10 @@ class Cue:
 
 
 class WavParticipant:
-    """Says ``path`` once, on cue; ``text`` and ``action`` label what it says."""
+    """Says ``path`` once, on cue; ``text`` and ``action`` label what it says.
+
+    ``levelled`` brings it to the usual active level first, for a line that degrades it.
+    """
 
     lock_step = True
 
@@ -51,8 +55,10 @@ class WavParticipant:
         cue: Cue | None = None,
         text: str | None = None,
         action: Action = Action.OPENING,
+        levelled: bool = False,
     ) -> None:
         self.side = side
+        self._levelled = levelled
         self._source, self._source_hz = read_mono(path)
         self._cue = cue or Cue()
         self._text = text
@@ -69,6 +75,8 @@ class WavParticipant:
         self._rate = clock.rate_hz
         self._other = OtherSide(clock.rate_hz)
         self._speech = resample(self._source, self._source_hz, self._rate)
+        if self._levelled:
+            self._speech = levelled(self._speech, self._rate)
         if self._cue.at_ms is not None:
             self._begun_at = self._samples(self._cue.at_ms)
         self._tell("session.started", provider="wav", session_id="", model="", voice="")

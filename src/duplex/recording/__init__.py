@@ -11,6 +11,7 @@ from duplex.recording.extract import (
     Session,
     Transcript,
 )
+from duplex.recording.line_stems import LegStems, LegTick
 from duplex.recording.recorder import AUDIO_FILES, CallRecorder
 from duplex.recording.recording import Recording
 
@@ -20,6 +21,8 @@ __all__ = [
     "CallRecorder",
     "Delegation",
     "Fault",
+    "LegStems",
+    "LegTick",
     "Recording",
     "Session",
     "Transcript",

@@ -59,6 +59,24 @@ class CallerSound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LineSound:
+    """A single sound that a line added to what ``side`` said."""
+
+    side: Side
+    kind: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineDelay:
+    """From ``at`` on, what comes out of the line of ``side`` was said ``samples`` before."""
+
+    side: Side
+    at: int
+    samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Interrupted:
     """A reply that was cut, as the protocol told it."""
 
@@ -113,6 +131,27 @@ def sounds(events: Iterable[Event]) -> tuple[CallerSound, ...]:
         if where is not None and event.side is Side.CALLER and kind in SOUND_KINDS:
             found.append(CallerSound(kind=kind, span=where))
     return tuple(sorted(found, key=lambda item: (item.span, item.kind)))
+
+
+def line_sounds(events: Iterable[Event]) -> tuple[LineSound, ...]:
+    """Every sound that a line said it added, by start."""
+    found = []
+    for event in events:
+        where = span(event.fields) if event.type == "sound" else None
+        kind, name = text(event.fields, "kind"), text(event.fields, "name")
+        if where is not None and event.side is not None and kind and name is not None:
+            found.append(LineSound(side=event.side, kind=kind, span=where))
+    return tuple(sorted(found, key=lambda item: (item.span, item.side, item.kind)))
+
+
+def line_delays(events: Iterable[Event]) -> tuple[LineDelay, ...]:
+    """How far the lines held speakers back, as it was told."""
+    found = []
+    for event in events:
+        samples = whole(event.fields, "samples") if event.type == "line.delay" else None
+        if samples is not None and samples >= 0 and event.side is not None:
+            found.append(LineDelay(side=event.side, at=event.at, samples=samples))
+    return tuple(sorted(found, key=lambda item: item.at))
 
 
 def interrupted(events: Iterable[Event]) -> tuple[Interrupted, ...]:

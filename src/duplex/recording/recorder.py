@@ -1,4 +1,4 @@
-"""Writes one call down while it runs: three WAVs and one file of events.
+"""Writes one call down while it runs: three WAVs, what lines did to it, one file of events.
 
 Everything is buffered and put on disk once a second of audio, sound first, so
 a kill costs at most that second and what is there is always whole. It hides
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from duplex.recording.line_stems import LegStems, LegTick, LineStems
 from duplex.redact import Redactor
 from duplex.run_folder import RunFolder, make_private
 from duplex.values import Event, Json
@@ -29,6 +30,7 @@ _ENVELOPE = ("seq", "at", "received_at", "side", "type")
 class CallRecorder:
     """The files of one call below a run's folder, opened new.
 
+    ``legs`` says which legs, (uplink, downlink), have effects and so stems of their own.
     Raises WriteFailed when the disk gives out; what was flushed before stays
     readable, and :meth:`close` then only closes.
     """
@@ -40,6 +42,7 @@ class CallRecorder:
         *,
         rate_hz: int,
         secrets: Iterable[str] = (),
+        legs: tuple[LegStems | None, LegStems | None] = (None, None),
     ) -> None:
         run = RunFolder(Path(folder))
         self.audio_folder = run.audio(call_id)
@@ -51,10 +54,13 @@ class CallRecorder:
         make_private(self.audio_folder)
         make_private(self.events_path.parent)
         self._wavs: list[WavWriter] = []
+        self._stems: LineStems | None = None
         self._lines = _LineFile(self.events_path)
         try:
             for name, channels in zip(AUDIO_FILES, (2, 1, 1), strict=True):
                 self._wavs.append(WavWriter(self.audio_folder / name, rate_hz, channels))
+            if any(leg is not None for leg in legs):
+                self._stems = LineStems(self.audio_folder, rate_hz, legs)
         except BaseException:
             self._abandon()
             raise
@@ -81,6 +87,17 @@ class CallRecorder:
             conversation.append(caller_heard_by_assistant, assistant)
             caller.append(caller_source)
             spoken.append(assistant_source)
+        except WriteFailed:
+            self._failed = True
+            raise
+
+    def append_legs(self, legs: Sequence[LegTick | None]) -> None:
+        """Append what lines did in the tick that :meth:`append` was given last."""
+        if self._stems is None:
+            return
+        samples = next((len(leg.noise) for leg in legs if leg is not None), 0)
+        try:
+            self._stems.append(legs, samples)
         except WriteFailed:
             self._failed = True
             raise
@@ -114,6 +131,8 @@ class CallRecorder:
         try:
             for wav in self._wavs:
                 wav.flush()
+            if self._stems is not None:
+                self._stems.flush()
         except WriteFailed:
             self._failed = True
             raise
@@ -143,6 +162,8 @@ class CallRecorder:
     def _abandon(self) -> None:
         for wav in self._wavs:
             wav.abandon()
+        if self._stems is not None:
+            self._stems.close()
         self._lines.close()
 
 

@@ -8,14 +8,22 @@ It judges nothing; metrics and grades are functions of this value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from duplex.errors import InputError
 from duplex.inputs import exists
 from duplex.recording import extract, instrument
 from duplex.recording.extract import BackendUsage, Delegation, Fault, Session, Transcript
-from duplex.recording.instrument import Arrival, CallerSound, Interrupted, Pace, Sending
+from duplex.recording.instrument import (
+    Arrival,
+    CallerSound,
+    Interrupted,
+    LineDelay,
+    LineSound,
+    Pace,
+    Sending,
+)
 from duplex.recording.recorder import ASSISTANT_SOURCE, AUDIO_FILES, CALLER_SOURCE, CONVERSATION
 from duplex.run_folder import RunFolder
 from duplex.values import SESSION_RATE_HZ, Event, Json, Segment, Side, ToolCall, Utterance
@@ -65,6 +73,9 @@ class Recording:
     sendings: tuple[Sending, ...] = ()
     paces: tuple[Pace, ...] = ()
     interrupted: tuple[Interrupted, ...] = ()
+    realism: Mapping[str, Json] = field(default_factory=dict)
+    line_sounds: tuple[LineSound, ...] = ()
+    delays: tuple[LineDelay, ...] = ()
 
     @classmethod
     def load(cls, run_dir: str | Path, call_id: str) -> Recording:
@@ -113,6 +124,9 @@ class Recording:
             sendings=instrument.sendings(events),
             paces=instrument.paces(events),
             interrupted=instrument.interrupted(events),
+            realism=extract.members(started, "realism"),
+            line_sounds=instrument.line_sounds(events),
+            delays=instrument.line_delays(events),
         )
 
     @property

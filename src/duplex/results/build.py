@@ -92,6 +92,8 @@ def build_result(
     unknown = explain(result.model_dump(exclude={"duplex"}), reasons, _MEANT)
     if figures.timing is None:
         unknown["/duplex/timing"] = reasons.get("/duplex/timing", "timing was not measured")
+    if "/duplex/line" in reasons:
+        unknown["/duplex/line"] = reasons["/duplex/line"]
     ours["unknown"] = unknown
     return result.model_copy(update={"duplex": ours})
 
