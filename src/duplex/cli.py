@@ -123,7 +123,13 @@ def run(
     mouth_model: Annotated[
         Path | None, typer.Option(help="Own text-to-speech voice file for local voices.")
     ] = None,
-    condition: Annotated[list[str] | None, typer.Option(help="Audio condition: clean.")] = None,
+    condition: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Audio condition [uplink:|downlink:]NAME[,key=value…], repeatable: realistic, "
+            "noisy,snr=10, telephony … (duplex noise and docs/conditions.md list all)."
+        ),
+    ] = None,
     clock: Annotated[str, typer.Option(help="wall, or virtual (faster than real time).")] = "wall",
     transport_ms: Annotated[int, typer.Option(help="Transport tick, 10 to 200 ms.")] = 20,
     tick_ms: Annotated[int, typer.Option(help="Reporting bin; no metric depends on it.")] = 200,
