@@ -75,7 +75,7 @@ def test_the_short_form_sums_turns_and_says_which_calls_were_not_measured(run: s
     assert ledger.startswith("ledger: caller turns ")
     assert ledger.endswith("1 of 3 calls not measured")
     assert words == f"words: {UNMEASURED}, nobody told what was said or what was heard"
-    assert basis.startswith("basis: virtual time, ")
+    assert basis.startswith("basis: virtual time, condition clean, ")
     assert "detector edge, timing 1.0, deadline 5 s" in basis
 
 
@@ -92,7 +92,9 @@ def test_words_are_summed_over_calls(run: schema.Run) -> None:
         return run.results[0].model_copy(update={"duplex": ours})
 
     both = run.model_copy(update={"results": [heard(1, 10), heard(2, 40)]})
-    assert run_report.words(both) == "words: the assistant heard 3 of 50 caller words wrong"
+    assert run_report.words(both) == (
+        "words: 3 errors in 50 caller words, as the assistant heard them"
+    )
 
 
 def test_markdown_opens_with_the_sentence_then_calls_and_ends_with_the_basis(

@@ -42,11 +42,12 @@ def ledger(run: schema.Run) -> str:
 
 
 def basis(run: schema.Run) -> str:
-    """Whose clock, which detector, which policy, as one line."""
+    """Whose clock, which line, which detector, which policy, as one line."""
     clock = run.run.duplex.get("clock")
     told = {"wall": "the wall clock", "virtual": "virtual time"}.get(str(clock), "unknown clock")
+    condition = f"condition {run.run.configuration.audio_condition}"
     rulers = sorted({_ruler(result) for result in run.results})
-    return f"basis: {told}, {'; '.join(rulers) or UNMEASURED}"
+    return f"basis: {told}, {condition}, {'; '.join(rulers) or UNMEASURED}"
 
 
 def as_markdown(run: schema.Run) -> str:
@@ -65,7 +66,7 @@ def words(run: schema.Run) -> str:
     if not known:
         return f"words: {UNMEASURED}, nobody told what was said or what was heard"
     wrong, said = (sum(one[at] for one in known) for at in (0, 1))
-    return f"words: the assistant heard {wrong} of {said} caller words wrong"
+    return f"words: {wrong} errors in {said} caller words, as the assistant heard them"
 
 
 def _misheard(result: schema.Result) -> tuple[int, int] | None:
@@ -111,7 +112,7 @@ def _call(result: schema.Result) -> Iterator[str]:
     yield ""
     wrong = _misheard(result)
     if wrong is not None:
-        yield f"The assistant heard {wrong[0]} of {wrong[1]} words of the caller wrong."
+        yield f"{wrong[0]} word errors in {wrong[1]} caller words, as the assistant heard them."
         yield ""
 
 
