@@ -88,12 +88,13 @@ def test_a_config_nested_beyond_reason_is_refused(tmp_path: Path) -> None:
 
 def test_a_condition_a_scenario_asks_for_must_exist(tmp_path: Path) -> None:
     source = json.loads((TREE / "scenarios/restaurant_booking_complete.json").read_text("utf-8"))
-    source["duplex"] = {"conditions": ["noise,snr=5"]}
+    source["duplex"] = {"conditions": ["nosie,snr=5"]}
     file = tmp_path / "noisy.json"
     file.write_text(json.dumps(source), encoding="utf-8")
     done = duplex("run", "--data", str(file), "--out", str(tmp_path / "runs"))
     assert done.exit_code == 2
-    assert 'condition "noise,snr=5" does not exist' in done.stderr
+    assert "nosie" in done.stderr
+    assert "did you mean noise" in done.stderr
 
 
 @pytest.mark.parametrize("wav", ["silent", "empty", "text"])
