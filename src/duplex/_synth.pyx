@@ -11,17 +11,12 @@ import numpy as np
 from libc.math cimport sqrt
 from libc.stdint cimport int16_t, int64_t, uint32_t, uint64_t
 
-
-cdef inline uint64_t _mix(uint64_t z) noexcept nogil:
-    # The output function of SplitMix64: a bijection that leaves no trace of the counter.
-    z = (z ^ (z >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    z = (z ^ (z >> 27)) * <uint64_t>0x94D049BB133111EB
-    return z ^ (z >> 31)
+from duplex._counter cimport draw
 
 
 cdef inline double _bell(uint64_t key, uint64_t at) noexcept nogil:
     # Four 16-bit draws summed are bell-shaped; scaled to a variance of one.
-    cdef uint64_t z = _mix(key + at * <uint64_t>0x9E3779B97F4A7C15)
+    cdef uint64_t z = draw(key, at)
     cdef int64_t total = (
         <int64_t>(z & 0xFFFF) + <int64_t>((z >> 16) & 0xFFFF)
         + <int64_t>((z >> 32) & 0xFFFF) + <int64_t>(z >> 48)
@@ -36,7 +31,7 @@ def noise(uint64_t seed, Py_ssize_t n):
         raise ValueError(f"noise: n {n} is negative")
     out = np.empty(n)
     cdef double[::1] view = out
-    cdef uint64_t key = _mix(seed + 1)
+    cdef uint64_t key = draw(seed, 0)
     cdef Py_ssize_t i
     with nogil:
         for i in range(n):
@@ -112,26 +107,20 @@ def phases(const double[::1] hz not None, double rate_hz, bint closed=False):
     cdef Py_ssize_t n = hz.shape[0], i
     out = np.empty(n, dtype=np.uint32)
     cdef uint32_t[::1] view = out
-    cdef uint64_t total = 0, at = 0
-    cdef int64_t spread = 0
-    cdef uint32_t low
+    cdef int64_t total = 0, spread = 0, turn = <int64_t>1 << 32
     cdef double scale = 4294967296.0 / rate_hz
     with nogil:
         if closed:
             for i in range(n):
-                total += <uint64_t>(hz[i] * scale)
-            low = <uint32_t>total
+                total += <int64_t>(hz[i] * scale)
             # The shorter way round to a whole number of turns.
-            spread = -<int64_t>low
-            if low >= <uint32_t>0x80000000:
-                spread += <int64_t>1 << 32
+            spread = -(total % turn)
+            if 2 * spread < -turn:
+                spread += turn
         total = 0
         for i in range(n):
-            at = total
-            if closed:
-                at += <uint64_t>(spread * i / n)
-            view[i] = <uint32_t>at
-            total += <uint64_t>(hz[i] * scale)
+            view[i] = <uint32_t>(total + (spread * i / n if closed else 0))
+            total += <int64_t>(hz[i] * scale)
     return out
 
 
@@ -157,7 +146,7 @@ def tones(const uint32_t[::1] phase not None, const double[::1] levels not None,
         for i in range(n):
             total = 0.0
             for k in range(levels.shape[0]):
-                turn = phase[i] * <uint32_t>(k + 1)
+                turn = <uint32_t>(<uint64_t>phase[i] * <uint64_t>(k + 1))
                 at = turn >> drop
                 share = (turn & mask) * part
                 first = table[at]
@@ -268,7 +257,7 @@ def speak(const double[:, ::1] plan not None, const double[:, ::1] poles not Non
     cdef double[16] cstep
     cdef double[16] state
     cdef double[8] gain
-    cdef uint64_t key = _mix(seed + 77)
+    cdef uint64_t key = draw(seed, 1)
     cdef uint64_t pulse = 0
     cdef double phase = 0.0, inc, t, glottal, soft = 0.0, height = 1.0, stretch = 1.0
     cdef double value, y, hiss, far, per_sample = 1.0 / rate_hz, widen = 1.0 / open_share
