@@ -217,7 +217,9 @@ def _background(line: Line, effect: BackgroundSpeech, key: int, live: bool) -> N
 
 def _gain_for(loop: Pcm, wanted: float) -> float:
     """The gain that brings a loop to an rms; that of a silent one is 0."""
-    rms = math.sqrt(float(np.mean(loop.astype(np.float64) ** 2)))
+    # Counted in whole numbers: a float mean depends on how a processor adds.
+    wide = loop.astype(np.int64)
+    rms = math.sqrt(int(wide @ wide) / len(wide))
     return rounded32(wanted / rms) if rms else 0.0
 
 
