@@ -16,7 +16,7 @@ from duplex.calibration import command, live_path, speakers, virtual_path
 from duplex.calibration.campaign import Options
 from duplex.calibration.clips import RATE_HZ
 from duplex.calibration.goals import Goal
-from duplex.calibration.lines import through
+from duplex.calibration.lines import through, uplink
 from duplex.calibration.matching import Figures, Metric
 from duplex.calibration.noise import Noises
 from duplex.calibration.plan import Conversation, Scene, plan
@@ -221,20 +221,21 @@ def test_a_condition_that_does_not_exist_is_refused_before_any_call() -> None:
 @pytest.mark.parametrize("name", ["telephony", "noisy"])
 async def test_a_condition_makes_a_row_whose_stem_stays_clean(tmp_path: Path, name: str) -> None:
     planted = conversation()
-    _, heard_by_assistant = condition_rows(name, through(name))
+    line = uplink(name)
+    _, heard_by_assistant = condition_rows(name, through(line), line)
     held = await virtual_path.hold(
         heard_by_assistant, planted, np.random.default_rng(1), tmp_path, "call", edges=False
     )
     assert held.placement.exact
     assert held.figures[Metric.LATENCY].missed == 0
     recording = Recording.load(tmp_path, "call")
-    line = recording.conversation()[:, Side.CALLER]
-    assert not np.array_equal(line, recording.source(Side.CALLER))
+    played = recording.conversation()[:, Side.CALLER]
+    assert not np.array_equal(played, recording.source(Side.CALLER))
 
 
 def test_a_condition_of_the_way_back_is_refused() -> None:
     with pytest.raises(InputError, match="uplink only"):
-        through("downlink:telephony")
+        uplink("downlink:telephony")
 
 
 def _flag(name: str, value: object) -> list[str]:

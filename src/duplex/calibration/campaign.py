@@ -17,7 +17,7 @@ import numpy as np
 
 from duplex.calibration import live_path, virtual_path
 from duplex.calibration.clips import RATE_HZ, Speakers
-from duplex.calibration.lines import through
+from duplex.calibration.lines import through, uplink
 from duplex.calibration.matching import AllFigures, pooled
 from duplex.calibration.noise import Noises
 from duplex.calibration.plan import Conversation, plan
@@ -68,7 +68,7 @@ class Campaign:
     async def run(self) -> Table:
         options = self._options
         for name in options.conditions:
-            through(name)  # one that does not exist is refused before anything is held
+            uplink(name)  # one that does not exist is refused before anything is held
         if not options.short:
             self._say("gathering speech")
             self._speakers = await found(options.speech, options.speakers)
@@ -95,7 +95,7 @@ class Campaign:
         else:
             rows = [*sharp_rows(noises), *speech_rows(noises)]
             for name in self._options.conditions:
-                rows += condition_rows(name, through(name))
+                rows += condition_rows(name, through(uplink(name)), uplink(name))
         if not self._options.virtual:
             rows = []
         return [*rows, *(live_rows() if self._options.live else [])]

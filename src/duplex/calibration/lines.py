@@ -14,13 +14,14 @@ from duplex.beds import LEVEL_DBOV
 from duplex.calibration.clips import RATE_HZ, Floats
 from duplex.calibration.plan import pcm_of
 from duplex.calibration.rows import Degrade
+from duplex.conditions import Condition
 from duplex.degrading import degrade
 from duplex.errors import InputError
 from duplex.wavfile import Wav
 
 
-def through(spelled: str) -> Degrade:
-    """A whole channel through the uplink of a condition.
+def uplink(spelled: str) -> Condition:
+    """Read a condition of the uplink.
 
     Raises:
         InputError: there is no such condition, or it is one of the way back.
@@ -28,6 +29,11 @@ def through(spelled: str) -> Degrade:
     condition = conditions.parse(spelled)
     if condition.downlink:
         raise InputError(f"condition {spelled}: calibration degrades the caller's uplink only")
+    return condition
+
+
+def through(condition: Condition) -> Degrade:
+    """A whole channel through a condition."""
 
     def passed(channel: Floats, level: float, rng: np.random.Generator) -> Floats:
         nominal = np.float32(10 ** (LEVEL_DBOV / 20) / level)

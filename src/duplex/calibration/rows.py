@@ -20,6 +20,7 @@ from duplex.calibration.matching import Metric
 from duplex.calibration.noise import Noises
 from duplex.calibration.plan import SCENES, Scene
 from duplex.calibration.stimuli import Stimuli
+from duplex.conditions import CLEAN, Condition
 
 TURNS_S = (0.3, 0.8, 1.5, 2.5)
 SHORT_TURNS_S = (0.2, 0.25, 0.3, 0.4)
@@ -53,8 +54,9 @@ class Route(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One condition. ``uplink`` is what the assistant hears; the caller's stem stays clean.
+    """One condition. ``uplink`` and ``line`` are what the assistant hears; no stem changes.
 
+    ``uplink`` is put on the recorded line after the call, ``line`` is the engine's own.
     ``caller`` and ``assistant`` change what that side sends, and so what is measured.
     ``noisy`` rows are pooled to see that the ± is no wider than it need be.
     """
@@ -65,6 +67,7 @@ class Row:
     caller: Degrade | None = None
     assistant: Degrade | None = None
     uplink: Degrade | None = None
+    line: Condition = CLEAN
     scenes: Sequence[Scene] = SCENES
     turn_s: Sequence[float] = TURNS_S
     goals: tuple[Goal, ...] = ()
@@ -208,14 +211,14 @@ def live_rows() -> list[Row]:
     ]
 
 
-def condition_rows(name: str, degrade: Degrade) -> list[Row]:
-    """Both rows of an audio condition: as received, and as heard by the assistant only."""
+def condition_rows(name: str, degrade: Degrade, line: Condition) -> list[Row]:
+    """Both rows of an audio condition: as received, and as the line of duplex's own call."""
     return [
         Row(name=name, stimuli=Stimuli.SPEECH, caller=degrade),
         Row(
             name=f"duplex calls, uplink {name}",
             stimuli=Stimuli.SPEECH,
-            uplink=degrade,
+            line=line,
             goals=STEM_GOALS,
         ),
     ]

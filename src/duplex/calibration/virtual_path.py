@@ -22,6 +22,7 @@ from duplex.call import Call, CallPlan
 from duplex.clock import Clock, VirtualClock
 from duplex.detect import segments
 from duplex.hangup import Policy
+from duplex.legs import LinePlan, stems_of
 from duplex.metrics.of_call import timing_of_call
 from duplex.metrics.timing import TimingBlock
 from duplex.participants.base import Incoming, Spoken
@@ -102,13 +103,14 @@ async def hold(
     )
     answering = paced or Scripted(Side.ASSISTANT, [(0, streams[Side.ASSISTANT])])
     plan = call_plan(call_id, conversation, (0, HOLD_MS) if paced else (0, 0), tick_ms)
+    plan = replace(plan, line=LinePlan(condition=row.line, seed=int(rng.integers(2**31))))
     call = Call(
         # Metrics hear the stems themselves: a call whose own edges nobody looks at is cheaper.
         plan if edges else replace(plan, detector="rms"),
         caller=caller,
         assistant=answering,
         clock=VirtualClock(RATE_HZ),
-        recorder=CallRecorder(folder, call_id, rate_hz=RATE_HZ),
+        recorder=CallRecorder(folder, call_id, rate_hz=RATE_HZ, legs=stems_of(row.line)),
     )
     await call.hold()
     recording = Recording.load(folder, call_id)
@@ -117,7 +119,7 @@ async def hold(
     block = timing_of_call(recording)
     if paced is None:
         figures = compared(block, conversation.truth, tick_ms)
-        placement = placed(recording, streams, line=row.uplink is None)
+        placement = placed(recording, streams, line=row.uplink is None and row.line.is_clean)
     else:
         truth, placement = found(recording, streams, conversation.truth)
         figures = compared(block, truth, tick_ms) | {
