@@ -143,6 +143,9 @@ def test_stems_are_enough_to_work_everything_out_again(tmp_path: Path) -> None:
         assert not caller[before - RATE // 20 : before].any(), "the caller was speaking"
     assert noise.channels == 2
     assert not noise.channel(1).any()
+    again = tmp_path / "again.wav"
+    done = run(str(source), str(again), "--condition", "noisy", "--stems", str(stems))
+    assert (done.exit_code, again.exists()) == (2, False), "stems are never replaced"
 
 
 def test_the_other_channel_comes_back_through_the_microphone() -> None:

@@ -23,6 +23,7 @@ from duplex.active_level import speech_level
 from duplex.audio_truth import LegTruth, LossMask, leg_truth
 from duplex.conditions import AcousticEcho, Condition, Effect, PacketLoss
 from duplex.errors import InputError
+from duplex.inputs import exists
 from duplex.line import RATES_HZ, Label, Line, build_line, labels
 from duplex.resample import resample
 from duplex.screen import plain
@@ -33,6 +34,7 @@ Pcm = npt.NDArray[np.int16]
 
 _LEGS = ("uplink", "downlink")
 _TICK_MS = (10, 1_000)
+_STEMS = ("caller_source.wav", "assistant_source.wav", "noise.wav", "loss.json", "sounds.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,9 @@ def command(
     if not 0 <= seed < 2**63:
         raise InputError(f"seed {seed} is outside 0 to 2^63 − 1")
     wanted = conditions.parse(condition)
+    for path in (out, *((stems / name for name in _STEMS) if stems is not None else ())):
+        if exists(path):
+            raise InputError(f"{path} exists already, wanted a new file")
     wav = read_wav(source)
     legs = degrade(wav, wanted, tick_ms=tick_ms, seed=seed, name=str(source))
     write_wav(out, np.stack([leg.out for leg in legs], axis=1), wav.rate_hz)
