@@ -20,7 +20,7 @@ from duplex.engine import Engine, FloorEvent, Playout, PlayoutEvent, SegmentEven
 from duplex.errors import SessionError
 from duplex.hangup import HangUp, Policy, Verified
 from duplex.legs import Legs, LinePlan
-from duplex.participants.base import Participant, Pcm, Spoken
+from duplex.participants.base import Discarded, Participant, Pcm, Spoken
 from duplex.placement import Placement
 from duplex.recording import CallRecorder
 from duplex.values import Event, Happening, Json, RemoteFault, Side
@@ -90,6 +90,7 @@ class Call:
         self._stop = stop
         self._seq = 0
         self._fatal: RemoteFault | None = None
+        self._discarded = [0, 0]
         self._legs = Legs(plan.line, plan.rate_hz)
         self._engine = Engine(
             rate_hz=plan.rate_hz,
@@ -113,7 +114,7 @@ class Call:
         fields: dict[str, Json] = {
             "termination_reason": reason,
             "position": self._engine.position,
-            "counts": asdict(self._engine.counts()),
+            "counts": self._counts(),
         }
         self._emit(None, "call.ended", fields)
         self._recorder.close()
@@ -179,6 +180,8 @@ class Call:
                 if isinstance(item, Spoken):
                     if feed:
                         self._feed(side, item)
+                elif isinstance(item, Discarded):
+                    self._discard(side, item.samples)
                 elif isinstance(item, RemoteFault):
                     self._take_fault(item)
                 else:
@@ -191,6 +194,22 @@ class Call:
         if accepted < len(item.pcm):
             message = f"{len(item.pcm) - accepted} samples came faster than they can be played"
             self._fault(side, "transport", "audio_queue_overflow", message)
+
+    def _discard(self, side: Side, samples: int) -> None:
+        """Note what a participant threw away before it could be played."""
+        self._discarded[side] += samples
+        start = self._engine.position
+        fields: dict[str, Json] = {"kind": Playout.DISCARD, "samples": samples, "start": start}
+        self._emit(side, "playout", fields)
+
+    def _counts(self) -> dict[str, Json]:
+        """The engine's totals, with what participants discarded themselves among them."""
+        counts = self._engine.counts()
+        sides = [asdict(counts.of(side)) for side in Side]
+        for side, of_side in zip(Side, sides, strict=True):
+            of_side["accepted"] += self._discarded[side]
+            of_side["discarded"] += self._discarded[side]
+        return {**asdict(counts), **{side.label: sides[side] for side in Side}}
 
     def _tick(self) -> None:
         engine = self._engine

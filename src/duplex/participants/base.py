@@ -34,7 +34,17 @@ class Spoken:
     arrived_at: int | None = None
 
 
-Incoming = Spoken | Happening | RemoteFault
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discarded:
+    """Audio that had come and will never be heard: samples at the session rate.
+
+    For participants with a queue of their own; the call counts it.
+    """
+
+    samples: int
+
+
+Incoming = Spoken | Discarded | Happening | RemoteFault
 
 
 class Participant(Protocol):
