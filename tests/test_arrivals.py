@@ -317,21 +317,13 @@ async def test_a_live_session_over_a_socket_accounts_for_every_millisecond(tmp_p
 # -- caller sounds, and replies that were cut -----------------------------------
 
 
-class Coughing(Scripted):
+def coughing(sounds: Sequence[tuple[str, int, int]]) -> Scripted:
     """A scripted caller that says which of its audio is a tic and which is side talk."""
-
-    def __init__(self, sounds: Sequence[tuple[str, int, int]]) -> None:
-        pieces = [(start, tone(end - start)) for _, start, end in sounds]
-        label = Utterance(side=Side.CALLER, text="a table", span=Span(start=CALLER_AT, end=ENDS))
-        super().__init__(Side.CALLER, [(CALLER_AT, tone(ASKED)), *pieces], [label])
-        self._sounds = list(sounds)
-
-    def hear(self, position: int, pcm: Pcm) -> None:
-        super().hear(position, pcm)
-        while self._sounds and self._sounds[0][2] <= position + len(pcm):
-            kind, start, end = self._sounds.pop(0)
-            fields: dict[str, Json] = {"kind": kind, "start_ms": start // MS, "end_ms": end // MS}
-            self._told.append(Happening(type="sound", fields=fields))
+    pieces = [(start, tone(end - start)) for _, start, end in sounds]
+    label = Utterance(side=Side.CALLER, text="a table", span=Span(start=CALLER_AT, end=ENDS))
+    said = [(CALLER_AT, tone(ASKED)), *pieces]
+    spans = [(kind, Span(start=start, end=end)) for kind, start, end in sounds]
+    return Scripted(Side.CALLER, said, [label], spans)
 
 
 async def test_sounds_a_caller_tells_of_are_scored_as_opportunities(tmp_path: Path) -> None:
@@ -342,7 +334,7 @@ async def test_sounds_a_caller_tells_of_are_scored_as_opportunities(tmp_path: Pa
     greeting = (3_000 * MS, tone(2_000 * MS))
     answer = (7_500 * MS, tone(1_000 * MS))
     assistant = Scripted(Side.ASSISTANT, [greeting, answer])
-    recording = await hold(tmp_path, assistant, speaker=Coughing(sounds))
+    recording = await hold(tmp_path, assistant, speaker=coughing(sounds))
     assert [(item.kind, item.span.start, item.span.end) for item in recording.sounds] == sounds
     block = timing_of_call(recording)
     document = block.as_json()
