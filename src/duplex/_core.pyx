@@ -480,7 +480,8 @@ cdef class Engine:
     def speaking(self) -> int:
         """Who speaks by now, as bits like a holder's: caller 1, assistant 2.
 
-        The floor says so too, but not before it is certain.
+        The floor says so too, but not before it is certain: a sudden steady noise, which
+        is no speech and never has the floor, may speak here for its first 1.7 s.
         """
         cdef int64_t start
         cdef int side, bits = 0

@@ -71,7 +71,8 @@ static inline void edge_step(edge_t *e, int64_t t)
     edge_hush_tone(e, t, &k);
     if (!e->open) edge_idle(e, t, &k);
     if (e->open) edge_in_speech(e, t, &k);
-    if (e->silent_run >= 40) edge_hear_nothing(e);
+    edge_count_still(e, t);
+    if (e->still >= (int64_t)EDGE_NOTHING * e->frame) edge_hear_nothing(e);
     edge_resolve_doubt(e);
     if (!silent) edge_follow_noise(e, t, &k);
     edge_roll_subs(e);
@@ -133,6 +134,7 @@ static inline void edge_boot(edge_t *e)
     e->booted = 1;
     if (e->silent_run < 20) edge_first_noise(e);
     e->silent_run = 0;
+    e->still = 0;
     for (t = 0; t < e->frames; t++) edge_step(e, t);
 }
 
@@ -183,19 +185,19 @@ static inline void edge_end_frame(edge_t *e)
 }
 
 /* One-pole low-pass in place; the product keeps 20 fractional bits. */
-#define EDGE_LP(y, x, gain) ((y) += (int32_t)(((int64_t)((x) - (y)) * (gain)) >> 20))
+#define EDGE_LP(y, x, gain) ((y) += (((x) - (y)) * (gain)) >> 20)
 
 static inline void edge_filter(edge_t *e, const int16_t *x, int32_t n)
 {
-    int32_t d0 = e->dc[0], d1 = e->dc[1], l0 = e->low[0], l1 = e->low[1], m0 = e->mid[0], m1 = e->mid[1], i;
+    int64_t d0 = e->dc[0], d1 = e->dc[1], l0 = e->low[0], l1 = e->low[1], m0 = e->mid[0], m1 = e->mid[1];
+    int32_t i;
     const int64_t pd = e->pole_dc, pl = e->pole_low, pm = e->pole_mid;
     uint64_t low = 0, mid = 0, high = 0;
     int32_t first = e->first_change, last = e->last_change;
     int16_t previous = e->previous;
     for (i = e->pos; n--; i++) {
         int16_t s = *x++;
-        int32_t v = (int32_t)s * 4096;
-        int64_t a, b, c;
+        int64_t v = (int64_t)s * 4096, a, b, c;
         if (s != previous) { if (first < 0) first = i; last = i; previous = s; }
         EDGE_LP(d0, v, pd); v -= d0;
         EDGE_LP(d1, v, pd); v -= d1;
@@ -203,9 +205,11 @@ static inline void edge_filter(edge_t *e, const int16_t *x, int32_t n)
         EDGE_LP(m0, v, pm); EDGE_LP(m1, m0, pm);
         a = l1 >> 6; b = (m1 - l1) >> 6; c = (v - m1) >> 6;
         low += (uint64_t)(a * a); mid += (uint64_t)(b * b); high += (uint64_t)(c * c);
-        e->smooth[i] = m1;
+        e->smooth[i] = (int32_t)m1;
     }
-    e->dc[0] = d0; e->dc[1] = d1; e->low[0] = l0; e->low[1] = l1; e->mid[0] = m0; e->mid[1] = m1;
+    e->dc[0] = (int32_t)d0; e->dc[1] = (int32_t)d1;
+    e->low[0] = (int32_t)l0; e->low[1] = (int32_t)l1;
+    e->mid[0] = (int32_t)m0; e->mid[1] = (int32_t)m1;
     e->sum[0] += low; e->sum[1] += mid; e->sum[2] += high;
     e->first_change = first; e->last_change = last;
     e->pos = i;
@@ -238,7 +242,8 @@ static inline void edge_init(edge_t *e, int32_t rate)
         for (j = 0; j < EDGE_SUBS; j++) e->sub_least[j][b] = e->sub_most[j][b] = EDGE_HUGE;
         edge_refresh_past(e, b);
     }
-    e->rumble_least = EDGE_HUGE;
+    e->rumble_least = e->near_rumble_least = EDGE_HUGE;
+    e->near_rumble_most = EDGE_HUGE;
     for (j = 0; j < EDGE_FAST_SUBS; j++) e->sub_rumble_least[j] = e->sub_rumble_most[j] = EDGE_HUGE;
     edge_refresh_sd(e);
 }
@@ -298,10 +303,11 @@ static inline int edge_next_pause(const edge_t *e, const edge_segment *s, int64_
     return 0;
 }
 
-/* Is speech in progress, as of the last full frame; *start is where it began, final for EDGE_SPEECH. */
+/* Is speech in progress, as of the last full frame; *start is where it began, final for EDGE_SPEECH. A
+ * sudden steady noise passes for speech until it is known, 1.7 s at most, and no longer. */
 static inline int edge_active(const edge_t *e, int64_t *start)
 {
-    if (!e->open) return EDGE_QUIET;
+    if (!e->open || (e->absorbed_at >= 0 && e->off <= e->absorbed_at + 8)) return EDGE_QUIET;
     *start = e->start;
     return e->settle > 0 ? EDGE_PROVISIONAL : EDGE_SPEECH;
 }

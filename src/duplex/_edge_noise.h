@@ -21,8 +21,6 @@ static inline void edge_learn(edge_t *e, int b, int64_t energy, int32_t log_wind
     if (e->var[b] > EDGE_VAR_MAX) e->var[b] = EDGE_VAR_MAX;
 }
 
-static inline int64_t edge_min(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t edge_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Least and most power of a band over the last n sub-windows. */
 static inline void edge_past_range(const edge_t *e, int b, int n, int64_t *least, int64_t *most)
@@ -43,16 +41,12 @@ static inline void edge_refresh_past(edge_t *e, int b)
     edge_past_range(e, b, EDGE_FAST_SUBS, &e->near_least[b], &e->near_most[b]);
 }
 
-/* Every band steady over the last 1.2 s: a noise step, not speech. Below 600 Hz noise itself moves,
+/* Every band steady over the last 1.6 s: a noise step, not speech. Below 600 Hz noise itself moves,
  * so there a power smoothed over 160 ms is asked. */
 static inline int edge_steady_now(const edge_t *e)
 {
-    int64_t least = e->rumble_least, most = e->rumble_most;
-    int b, j, raised = 0;
-    for (j = 0; j < EDGE_FAST_SUBS; j++) {
-        if (e->sub_rumble_least[j] < least) least = e->sub_rumble_least[j];
-        if (e->sub_rumble_most[j] > most) most = e->sub_rumble_most[j];
-    }
+    int64_t least = edge_min(e->rumble_least, e->near_rumble_least), most = edge_max(e->rumble_most, e->near_rumble_most);
+    int b, raised = 0;
     if (most >= EDGE_STEADY_FAST * least && 2 * most > 3 * e->noise[0]) return 0;
     for (b = 0; b < EDGE_BANDS; b++) {
         least = edge_min(e->least[b], e->near_least[b]);
@@ -144,6 +138,8 @@ static inline void edge_follow_noise(edge_t *e, int64_t t, const edge_look *k)
         for (longest = least, j = 0; j < 3; j++) longest = edge_min(longest, e->long_least[j][b]);
         slow = most < EDGE_STEADY * least && 2 * least > 3 * e->noise[b];
         near = fast && 2 * near_least > 3 * e->noise[b];
+        if (e->open && t - e->on <= (EDGE_FAST_SUBS + 1) * EDGE_SUB_FRAMES) near = 0;
+        if (e->open && t - e->on <= (EDGE_SUBS + 1) * EDGE_SUB_FRAMES) slow = 0;
         rise = longest > e->noise[b] && longest < EDGE_HUGE;
         /* a voice held steady is stationary too, and must not be taken for noise */
         if ((slow || near || rise) && e->open && t - e->on < EDGE_VOICE_HOLD && edge_hears_voice(e, t)) continue;
@@ -154,15 +150,24 @@ static inline void edge_follow_noise(edge_t *e, int64_t t, const edge_look *k)
     }
 }
 
+static inline void edge_roll_rumble(edge_t *e)
+{
+    int j = e->sub_frames / EDGE_SUB_FRAMES % EDGE_FAST_SUBS;
+    e->sub_rumble_least[j] = e->rumble_least;
+    e->sub_rumble_most[j] = e->rumble_most;
+    e->rumble_least = e->near_rumble_least = EDGE_HUGE;
+    e->rumble_most = e->near_rumble_most = 0;
+    for (j = 0; j < EDGE_FAST_SUBS; j++) {
+        e->near_rumble_least = edge_min(e->near_rumble_least, e->sub_rumble_least[j]);
+        e->near_rumble_most = edge_max(e->near_rumble_most, e->sub_rumble_most[j]);
+    }
+}
+
 static inline void edge_roll_subs(edge_t *e)
 {
     int b, j;
     if (++e->sub_frames % EDGE_SUB_FRAMES) return;
-    j = e->sub_frames / EDGE_SUB_FRAMES % EDGE_FAST_SUBS;
-    e->sub_rumble_least[j] = e->rumble_least;
-    e->sub_rumble_most[j] = e->rumble_most;
-    e->rumble_least = EDGE_HUGE;
-    e->rumble_most = 0;
+    edge_roll_rumble(e);
     for (b = 0; b < EDGE_BANDS; b++) {
         e->sub_least[e->sub_at][b] = e->least[b];
         e->sub_most[e->sub_at][b] = e->most[b];
@@ -180,8 +185,29 @@ static inline void edge_roll_subs(edge_t *e)
     e->long_at = (e->long_at + 1) % 3;
 }
 
-/* 100 ms of digital silence: there is no noise, and what came before it says nothing. Shorter holes
- * are lost packets and change nothing. */
+/* A hole of digital silence longer than lost packets leave: sounds on either side of it are no one
+ * steady noise. The noise stays what it was, for it may be back after the hole. */
+static inline void edge_hear_hole(edge_t *e)
+{
+    int b;
+    for (b = 0; b < EDGE_BANDS; b++) {
+        e->least[b] = edge_min(e->least[b], e->noise[b]);
+        e->most[b] = EDGE_HUGE;
+    }
+    e->rumble_most = EDGE_HUGE;
+}
+
+/* How long nothing has changed, counted in samples, so that it is no matter where frames begin. */
+static inline void edge_count_still(edge_t *e, int64_t t)
+{
+    int first = e->first[t & EDGE_MASK];
+    if (first < 0) { e->still += e->frame; return; }
+    if (e->still + first + 1 >= (int64_t)EDGE_HOLE * e->frame) edge_hear_hole(e);
+    e->still = e->frame - 1 - e->last[t & EDGE_MASK];
+}
+
+/* Digital silence that lasts: there is no noise, and what came before it says nothing. Shorter holes
+ * may be lost packets and leave the noise alone. */
 static inline void edge_hear_nothing(edge_t *e)
 {
     int b;

@@ -8,13 +8,23 @@
 #include "_edge_look.h"
 #include "_edge_sound.h"
 
-/* First frame of the window that ends at `at` holding half of its largest energy above noise. */
+/* Twice the energy above noise that the outermost frame of a sound must have, of frames of which the
+ * largest has `most` above noise: as much as that; or, where the edge stands clear of the noise, no
+ * more than defines an edge. */
+static inline int64_t edge_trim_need(const edge_t *e, int64_t most, int64_t noise)
+{
+    int64_t defines = 2 * edge_threshold(e);
+    return defines > EDGE_CLEAR * noise && defines < most ? defines : most;
+}
+
+/* First frame of the window that ends at `at` with energy enough. */
 static inline int64_t edge_trim_start(const edge_t *e, int64_t at)
 {
-    int64_t noise = edge_noise_total(e), most = 0, u, from = at - EDGE_WINDOW + 1;
+    int64_t noise = edge_noise_total(e), most = 0, need, u, from = at - EDGE_WINDOW + 1;
     if (from < 0) from = 0;
     for (u = from; u <= at; u++) if (edge_total(e, u) > most) most = edge_total(e, u);
-    for (u = from; u <= at; u++) if (2 * (edge_total(e, u) - noise) >= most - noise) return u;
+    need = edge_trim_need(e, most - noise, noise);
+    for (u = from; u <= at; u++) if (2 * (edge_total(e, u) - noise) >= need) return u;
     return at;
 }
 
@@ -104,7 +114,8 @@ static inline int64_t edge_place_end(const edge_t *e)
     noise = all ? whole : e->noise[e->end_band];
     if (from < 0) from = 0;
     for (u = from; u <= e->off; u++) if (edge_part(e, u, all) > most) most = edge_part(e, u, all);
-    for (u = e->off; u >= from; u--) if (2 * (edge_part(e, u, all) - noise) >= most - noise) { at = u; break; }
+    most = edge_trim_need(e, most - noise, noise);
+    for (u = e->off; u >= from; u--) if (2 * (edge_part(e, u, all) - noise) >= most) { at = u; break; }
     return edge_end_of_frame(e, at);
 }
 
@@ -123,6 +134,17 @@ static inline void edge_note_pause(edge_t *e, int64_t t)
     e->pauses[e->pauses_n++ & (EDGE_PAUSES - 1)] = found;
 }
 
+/* Where the last 10 ms are hardly louder than what defines an edge the sound fades out, and however
+ * little noise there is it has no one end. */
+static inline int32_t edge_faded(const edge_t *e, int64_t last, int32_t deficit)
+{
+    int64_t s = -edge_noise_total(e);
+    int j;
+    for (j = 0; j < 4; j++) s += edge_total(e, last - j) / 4;
+    if (deficit >= EDGE_FADED || edge_ratio(s > 0 ? s : 0, edge_threshold(e)) >= EDGE_FADING) return deficit;
+    return edge_clip(deficit + EDGE_FADED_MORE, INT32_MIN, EDGE_FADED);
+}
+
 static inline void edge_publish(edge_t *e, int64_t end, uint32_t flags)
 {
     edge_segment *s = &e->queue[(e->queue_at + e->queue_n) % EDGE_QUEUE];
@@ -132,7 +154,7 @@ static inline void edge_publish(edge_t *e, int64_t end, uint32_t flags)
     s->start = e->start;
     s->end = end;
     s->start_deficit = e->start_deficit;
-    s->end_deficit = edge_deficit(e, edge_margin(e, last - EDGE_SHARP_END + 1, EDGE_SHARP_END));
+    s->end_deficit = edge_faded(e, last, edge_deficit(e, edge_margin(e, last - EDGE_SHARP_END + 1, EDGE_SHARP_END)));
     s->flags = flags | e->start_flags | (s->end_deficit > 0 ? EDGE_END_MASKED : 0u)
              | (edge_unreliable(e, s->end_deficit) ? EDGE_END_UNRELIABLE : 0u);
     e->queue_n++;

@@ -42,6 +42,7 @@
 #define EDGE_LEAD 80                 /* frames before the opening in which the onset is looked for */
 #define EDGE_CHAIN 48                /* frames between two frames beyond doubt of one sound: 120 ms */
 #define EDGE_WINDOW 6                /* frames of the sliding energy: 15 ms */
+#define EDGE_CLEAR 4                 /* twice what defines an edge : noise, above which noise hides no frame */
 #define EDGE_FLOOR EDGE_Q20(0.05)    /* noise is never taken to be lower, LSB^2 */
 #define EDGE_EPS EDGE_Q20(0.01)
 #define EDGE_MEAN_LOW EDGE_Q24(-0.6)
@@ -74,6 +75,9 @@
 #define EDGE_SHARP 800
 #define EDGE_SHARP_START 4           /* frames after a start, and before an end, that tell */
 #define EDGE_SHARP_END 8
+#define EDGE_FADING 300              /* above what defines an edge: an end below it fades out */
+#define EDGE_FADED (-1100)           /* such an end is not known better than this */
+#define EDGE_FADED_MORE 2000         /* nor so well as a sharp one */
 #define EDGE_UNRELIABLE 1200
 #define EDGE_CAPPED (-600)           /* and from here when the variance of the noise is beyond bounds */
 
@@ -87,13 +91,16 @@
 #define EDGE_DOUBT_FRAMES 480           /* how long a disbelieved start may hold a segment open */
 #define EDGE_DOUBT_RATIO 32             /* most : least of a band that may still be noise: 15 dB */
 
-/* Stationary sound: minimum and maximum of a 40 ms power over sub-windows of 400 ms. */
-#define EDGE_SUB_FRAMES 160
-#define EDGE_SUBS 8
-#define EDGE_FAST_SUBS 3
+/* Stationary sound: minimum and maximum of a 40 ms power over sub-windows of 100 ms.
+ * A sound is only judged when it is older than the windows asked, so that where they begin is no matter. */
+#define EDGE_SUB_FRAMES 40
+#define EDGE_SUBS 32                    /* 3.2 s */
+#define EDGE_FAST_SUBS 16               /* 1.6 s */
 #define EDGE_STEADY 12                  /* most : least that is stationary over 3.2 s */
-#define EDGE_STEADY_FAST 4              /* and in every band over 1.2 s */
+#define EDGE_STEADY_FAST 4              /* and in every band over 1.6 s */
 #define EDGE_STEADY_SLACK 64            /* frames a revoked segment may precede what revokes it: 160 ms */
+#define EDGE_HOLE 28                    /* frames of digital silence that are more than lost packets: 70 ms */
+#define EDGE_NOTHING 42                 /* and after which there is no noise: 105 ms */
 #define EDGE_VOICE_HOLD 4400            /* a voice held this long is given up as noise: 11 s */
 #define EDGE_TONE_FRAMES 20             /* between two looks for a tone: 50 ms */
 #define EDGE_VOICE_FRAMES 40            /* between two looks for a voice: 100 ms */
@@ -151,6 +158,8 @@ typedef struct {
     int64_t near_least[EDGE_BANDS], near_most[EDGE_BANDS];   /* of the last EDGE_FAST_SUBS */
     int64_t long_least[3][EDGE_BANDS];
     int32_t sub_frames, sub_at, long_at;
+    int64_t near_rumble_least, near_rumble_most;
+    int64_t still;                              /* samples since the last that changed */
     int32_t booted, doubt, heard, silent_run;
     int32_t voice, tone_run;                    /* is it a voice; looks in a row that saw a tone */
     int64_t voice_at, tone_at, tone_from;       /* frames */
@@ -177,6 +186,9 @@ static inline int32_t edge_clip(int32_t v, int32_t low, int32_t high)
 {
     return v < low ? low : v > high ? high : v;
 }
+
+static inline int64_t edge_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t edge_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static inline int edge_top_bit(uint64_t x)
 {

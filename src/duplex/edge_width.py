@@ -21,15 +21,11 @@ Row = tuple[float, float]
 
 class _Entry(TypedDict):
     below_db: float
-    low_ms: float
-    high_ms: float
+    plus_minus_ms: float
 
 
 def edge_error(name: str, deficit_db: float, *, masked: bool, unreliable: bool) -> EdgeError:
-    """The width of one ``onset`` or ``offset``.
-
-    A masked edge errs to one side more than to the other; the larger side counts.
-    """
+    """The width of one ``onset`` or ``offset``."""
     if unreliable:
         return EdgeError(masked=masked, unreliable=True)
     for below_db, width_ms in _rows(name):
@@ -42,4 +38,4 @@ def edge_error(name: str, deficit_db: float, *, masked: bool, unreliable: bool) 
 def _rows(name: str) -> tuple[Row, ...]:
     text = files("duplex").joinpath("data/edge_intervals.json").read_text(encoding="utf-8")
     entries: list[_Entry] = json.loads(text)[name]
-    return tuple((row["below_db"], max(-row["low_ms"], row["high_ms"])) for row in entries)
+    return tuple((row["below_db"], row["plus_minus_ms"]) for row in entries)

@@ -37,7 +37,11 @@ def clip(runs: Runs, start: int, end: int) -> Runs:
 
 
 def intersect(left: Runs, right: Runs) -> Runs:
-    """Keep what is in both."""
+    """Keep what is in both; what lies clear of the other is not looked at."""
+    if not left or not right:
+        return ()
+    start, end = max(left[0][0], right[0][0]), min(left[-1][1], right[-1][1])
+    left, right = clip(left, start, end), clip(right, start, end)
     common: list[Run] = []
     i = j = 0
     while i < len(left) and j < len(right):
