@@ -23,7 +23,7 @@ from duplex.calibration.stimuli import Stimuli
 from duplex.conditions import CLEAN, Condition
 
 TURNS_S = (0.3, 0.8, 1.5, 2.5)
-SHORT_TURNS_S = (0.2, 0.25, 0.3, 0.4)
+SHORT_TURNS_S = (0.22, 0.25, 0.3, 0.4)
 SHORT_SCENES = (*(Scene.REPLY,) * 12, *(Scene.EARLY,) * 4)
 BRIEF_SCENES = (
     *(Scene.REPLY,) * 3,

@@ -18,6 +18,8 @@ import numpy.typing as npt
 
 from duplex.calibration.clips import RATE_HZ, Clip, Floats, active_rms, trimmed
 
+LEAST_S = 0.2
+"""No short turn is shorter: below 150 ms of voice nothing is called a turn."""
 PERIOD = 4096
 """Points of one period of the sharp voice."""
 GAP_S = (0.04, 0.14)
@@ -93,7 +95,7 @@ class ShortTalker:
         wanted = int(seconds * RATE_HZ)
         while True:
             said = self._whole.turn(seconds, rng).until(wanted)
-            if len(said.samples) >= wanted * 0.9:
+            if len(said.samples) >= max(wanted * 0.9, LEAST_S * RATE_HZ):
                 return said
 
 

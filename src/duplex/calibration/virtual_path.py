@@ -38,6 +38,9 @@ DELTA = RATE_HZ // 10
 HOLD_MS = 120
 FRAME = RATE_HZ // 400
 """2.5 ms: the frame of the edge detector."""
+SOUGHT, DEEPEST = RATE_HZ // 100, RATE_HZ // 50
+"""The 10 ms of a turn's edge that are looked for, and how far inside they may lie: a hold may
+move within the last, soft milliseconds of a word, by less than 5 ms."""
 MOST_SHIFT = RATE_HZ * 6 // 10
 NEVER_MS = 10**9
 
@@ -229,17 +232,18 @@ def found(recording: Recording, streams: dict[Side, Pcm], truth: Truth) -> tuple
     result = Placement(calls=1, samples=len(caller))
     result.moved = int((caller != streams[Side.CALLER][: len(caller)]).sum())
 
-    def place(at: int, first: int) -> int:
-        bits = stream[first : first + DELTA // 10]
-        shift = shift_of(stem, bits, first)
-        result.samples += len(bits)
-        if shift is None:
-            result.moved += len(bits)
-            return at
-        return at + shift
+    def place(at: int, *, end: bool) -> int:
+        result.samples += SOUGHT
+        for inward in range(0, DEEPEST + 1, SOUGHT // 5):
+            first = at - SOUGHT - inward if end else at + inward
+            shift = shift_of(stem, stream[first : first + SOUGHT], first)
+            if shift is not None:
+                return at + shift
+        result.moved += SOUGHT
+        return at
 
     moved = truth.with_assistant_moved(
-        start=lambda at: place(at, at), end=lambda at: place(at, at - DELTA // 10)
+        start=lambda at: place(at, end=False), end=lambda at: place(at, end=True)
     )
     return moved, result
 
