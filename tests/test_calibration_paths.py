@@ -87,6 +87,8 @@ def test_the_command_prints_strict_json_and_writes_both_files(
     assert printed["rows"][0]["metrics"]["response_latency"]["n"] > 0
     assert page.read_text().startswith("# The error of the ruler")
     assert page.read_text() == as_markdown(table)
+    cells = [line for line in page.read_text().splitlines() if line.startswith("| virtual")]
+    assert {line.replace("\\|", "").count("|") for line in cells} == {12}
 
 
 # -- what must fail -------------------------------------------------------------

@@ -141,7 +141,8 @@ def as_markdown(table: Table) -> str:
         parts.append("|---|" + "--:|" * len(COLUMNS) + "---|")
         for result in _with(table, metric):
             cells = " | ".join(_cells(result.figures[metric]))
-            parts.append(f"| {result.row.key} | {cells} | {_verdicts(result, metric)} |")
+            verdict = _verdicts(result, metric).replace("|", "\\|")
+            parts.append(f"| {result.row.key} | {cells} | {verdict} |")
         parts.append("")
     return "\n".join([*parts, "## Verdict", "", *(f"- {line}" for line in _closing(table)), ""])
 
@@ -256,10 +257,9 @@ synthetic voice cut off within a sample; **speech** is clips cut at the first an
 -45 dBFS and levelled afterwards; **uncut** leaves their soft ends on, which have no one end;
 noise is on the caller's channel unless said otherwise.
 
-Errors are measured minus true, of
-planted conversations whose truth is known to the sample. **bias** is their mean, **p50** and
-**p95** are of their size, **missed** and **false** count turns, verdicts or values without a
-partner. **± covers** is how often the ± of the edges held the truth (what `measure` prints for
-a recording), **in call** the same with the 20 ms tick a call adds, **± given** how many had one:
-an edge that noise hides too well is printed as unreliable, without a ±.
+Errors are measured minus true. **bias** is their mean, **p50** and **p95** are of their size,
+**missed** and **false** count turns, verdicts or values without a partner. **± covers** is how
+often the ± of the edges held the truth (what `measure` prints for a recording), **in call** the
+same with the 20 ms tick a call adds, **± given** how many had one: an edge that noise hides too
+well is printed as unreliable, without a ±.
 """
