@@ -171,9 +171,9 @@ BAD_STARTS: list[tuple[dict[str, Json], str, str]] = [
     ({"audio": {"output": {"voice": "robot"}}}, "invalid_value", "session.audio.output.voice"),
     ({"audio": {"output": {"voice": 7}}}, "invalid_value", "session.audio.output.voice"),
     (
-        {"delegation": {"type": "responses", "responses": {"model": "x"}}},
-        "unsupported_value",
-        "session.delegation.type",
+        {"delegation": {"type": "responses", "responses": {"instructions": "x"}}},
+        "missing_required_parameter",
+        "session.delegation.responses.model",
     ),
     ({"delegation": {"type": "decisions"}}, "unsupported_value", "session.delegation.type"),
     ({"delegation": {"type": "nobody"}}, "invalid_value", "session.delegation.type"),

@@ -68,6 +68,19 @@ def wall_seconds() -> float:
     return time.monotonic()
 
 
+def utc_seconds() -> float:
+    """Read the time since the epoch, in seconds (to understand a date that a server sent)."""
+    return time.time()
+
+
+async def real_pause(seconds: float) -> None:
+    """Wait in real time for the world outside a call, such as a server's rate limit.
+
+    Virtual time stands still meanwhile, as long as whoever waits holds a token.
+    """
+    await asyncio.sleep(seconds)
+
+
 def process_seconds() -> float:
     """Tell how long this process has lived, in seconds, start-up included.
 

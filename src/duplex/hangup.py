@@ -80,6 +80,10 @@ class HangUp:
                 self._open_work.add(f"t:{fields.get('call_id')}")
             case "tool.ended":
                 self._open_work.discard(f"t:{fields.get('call_id')}")
+            case "run.started":
+                self._open_work.add(f"r:{side}:{fields.get('run_id')}")
+            case "run.ended":
+                self._open_work.discard(f"r:{side}:{fields.get('run_id')}")
             case "state" if self._verified is not None:
                 self._verified_state = self._verified(fields.get("state"))
             case "caller.finished":

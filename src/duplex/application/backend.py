@@ -9,25 +9,22 @@ the same details can never be booked twice.
 
 from __future__ import annotations
 
-import asyncio
 import random
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from duplex.application.base import Line, Tell
 from duplex.application.dialogue import Tracker
-from duplex.application.model import Application, Procedure, Step
-from duplex.application.slots import Slot, spoken
+from duplex.application.model import Application, Procedure
+from duplex.application.steps import BROKE, arguments_of, ask_for, holds, say_results
 from duplex.application.template import fill
 from duplex.application.tools import Outcome, Toolbox
+from duplex.application.turnstile import Turnstile
 from duplex.clock import Clock
 from duplex.values import Happening, Json
 
 TOOL_MS = 200
 """Declared media time of one tool, in ms, before jitter of a fifth either way."""
-BROKE = "something went wrong here"
-"""What is said of a tool that broke; its error is for whoever reads the events."""
 
 
 class LocalBackend:
@@ -47,7 +44,7 @@ class LocalBackend:
         self._tool_ms = tool_ms
         self._jitter = random.Random(f"{seed}:tool_ms")
         self._ids = random.Random(f"{seed}:call_ids")
-        self._turn = _Turnstile()
+        self._turn = Turnstile()
         self._done: dict[str, _Work] = {}
         self._looked_up: dict[str, Outcome] = {}
 
@@ -78,7 +75,7 @@ class LocalBackend:
             return fill(refused.refusal, self._desk.said(values))
         missing = tracker.missing()
         if missing:
-            return _ask_for([self._desk.slot(name) for name in missing[:2]])
+            return ask_for([self._desk.slot(name) for name in missing[:2]])
         if errand.confirm and not tracker.confirmed:
             return fill(errand.confirm, self._desk.said(values))
         before = self._done.get(errand.name)
@@ -98,30 +95,19 @@ class LocalBackend:
         results: dict[str, Json] = dict(before.results) if before is not None and changing else {}
         said = self._desk.said(values)
         for step in steps:
-            arguments = _arguments(step, {**results, **values})
+            arguments = arguments_of(step, {**results, **values})
             outcome = await self._call(job, step.tool, arguments)
             if outcome.status == "failed":
                 said["error"] = BROKE if outcome.broke else outcome.error or ""
                 return _Work(values, results, fill(procedure.failed, said), finished=False)
             if isinstance(outcome.result, dict):
                 results.update({k: v for k, v in outcome.result.items() if k not in values})
-                said.update(self._say_results(step, outcome.result, said))
+                said.update(say_results(step, outcome.result, self._desk.slots, said))
             for stop in step.stops:
-                if _holds(stop.when, outcome.result):
+                if holds(stop.when, outcome.result):
                     return _Work(values, results, fill(stop.say, said), finished=False)
         template = procedure.say_changed if changing else procedure.say
         return _Work(values, results, fill(template, said), finished=True)
-
-    def _say_results(
-        self, step: Step, result: Mapping[str, Json], said: Mapping[str, str]
-    ) -> dict[str, str]:
-        kinds = {slot.name: slot.type for slot in self._desk.slots}
-        out = {}
-        for name, value in result.items():
-            kind = step.spoken_as.get(name) or kinds.get(name, "text")
-            if name in step.spoken_as or name not in said:
-                out[name] = spoken(kind, value)
-        return out
 
     async def _call(self, job: _Job, name: str, arguments: dict[str, Json]) -> Outcome:
         """Run one tool; a look-up already made on the same state is not made again."""
@@ -176,55 +162,3 @@ class _Work:
     results: Mapping[str, Json]
     said: str
     finished: bool
-
-
-def _arguments(step: Step, known: Mapping[str, Json]) -> dict[str, Json]:
-    return {
-        parameter: known[source]
-        for parameter, source in step.arguments.items()
-        if known.get(source) is not None
-    }
-
-
-def _holds(when: Mapping[str, Json], result: Json) -> bool:
-    return isinstance(result, dict) and all(result.get(k) == v for k, v in when.items())
-
-
-def _ask_for(slots: Sequence[Slot]) -> str:
-    if len(slots) == 1 and slots[0].questions:
-        return f"I still need one thing. {slots[0].questions[0]}"
-    return f"Could I have {' and '.join(slot.label for slot in slots)} again, please?"
-
-
-class _Turnstile:
-    """One at a time, first come first served, giving up the clock's token while waiting."""
-
-    def __init__(self) -> None:
-        self._busy = False
-        self._queue: deque[asyncio.Future[None]] = deque()
-
-    async def enter(self, clock: Clock) -> None:
-        if not self._busy:
-            self._busy = True
-            return
-        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append(mine)
-        clock.drop()
-        try:
-            await mine
-        except asyncio.CancelledError:
-            if mine.done() and not mine.cancelled():
-                self.leave(clock)
-            else:
-                clock.hold()
-            raise
-
-    def leave(self, clock: Clock) -> None:
-        while self._queue:
-            waiting = self._queue.popleft()
-            if not waiting.done():
-                # Held here for the one who waits, so that media time cannot slip between.
-                clock.hold()
-                waiting.set_result(None)
-                return
-        self._busy = False

@@ -12,7 +12,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from duplex.clock import Clock
+from duplex.errors import DuplexError
 from duplex.values import Happening
+
+
+class BackendFailed(DuplexError):
+    """A delegation could not be worked on.
+
+    ``fatal``: through no fault of the agent's, so that the call cannot count.
+    """
+
+    def __init__(self, message: str, *, code: str, fatal: bool = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.fatal = fatal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,7 +73,7 @@ class Toolbox:
         """Run with arguments as a model writes them: a JSON object, or nothing."""
         try:
             parsed: Json = json.loads(arguments) if arguments.strip() else {}
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return Outcome(status="failed", error=f"tool_args_error: not JSON: {error}")
         if not isinstance(parsed, dict):
             kind = type(parsed).__name__

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from duplex.clock import Clock, holding
 from duplex.local.faults import Line, MakeFault, Send
+from duplex.local.managed_backend import ManagedBackend, Responder, respond_by_rule
 from duplex.local.seams import Voice
 from duplex.local.speaking import Speaking
 from duplex.participants.held_queue import HeldQueue
@@ -24,6 +25,7 @@ from duplex.protocols.gpt_live_server import (
     Begin,
     Close,
     Effect,
+    GoOn,
     Hear,
     PlayFixture,
     Reason,
@@ -31,6 +33,7 @@ from duplex.protocols.gpt_live_server import (
     Reply,
     ServerSession,
     SessionConfig,
+    Submit,
     Tell,
 )
 
@@ -61,6 +64,7 @@ class LocalSession:
         role: str,
         faults: Sequence[MakeFault] = (),
         session_seconds: float,
+        respond: Responder = respond_by_rule,
     ) -> None:
         self._transport = transport
         self._clock = clock
@@ -73,6 +77,8 @@ class LocalSession:
         self._outgoing: HeldQueue[str | None] = HeldQueue(clock, OUTGOING_LIMIT)
         self._voice: Voice | None = None
         self._speaking: Speaking | None = None
+        self._respond = respond
+        self._backend: ManagedBackend | None = None
         self._reason: Reason = "close_requested"
         self._tasks: list[asyncio.Task[None]] = []
         self._patience: asyncio.Task[None] | None = None
@@ -106,6 +112,8 @@ class LocalSession:
         self._outgoing.close()
         if self._speaking is not None:
             self._speaking.release()
+        if self._backend is not None:
+            await self._backend.close()
         if self._voice is not None:
             await self._voice.close()
         self._transport.abort()
@@ -124,6 +132,12 @@ class LocalSession:
                 self._hear(effect)
             case Tell():
                 self._tell(effect)
+            case Submit():
+                assert self._backend is not None
+                self._backend.submit(effect)
+            case GoOn():
+                assert self._backend is not None
+                self._backend.go_on()
             case PlayFixture():
                 assert self._speaking is not None
                 self._speaking.play(effect.pcm)
@@ -141,7 +155,14 @@ class LocalSession:
             self._emit(self._machine.say_error(_VOICE_FAILED, kind="server_error"))
             self._outgoing.put(None)
             return
-        self._speaking = Speaking(self._machine, self._voice, self._clock, self._line, self._emit)
+        if self._machine.backend is not None:
+            say = self._voice.commentary
+            self._backend = ManagedBackend(
+                self._machine, self._clock, self._emit, say, respond=self._respond
+            )
+        self._speaking = Speaking(
+            self._machine, self._voice, self._clock, self._line, self._emit, self._backend
+        )
         self._emit(self._machine.say_started())
         self._tasks.append(asyncio.create_task(self._speak()))
         self._tasks.append(self._clock.spawn(self._expire()))

@@ -17,6 +17,7 @@ import numpy as np
 
 from duplex.clock import Clock
 from duplex.local.faults import Line
+from duplex.local.managed_backend import ManagedBackend
 from duplex.local.rate_bridge import RateBridge
 from duplex.local.seams import VOICE_RATE_HZ, Note, Pcm, Voice, VoiceFrame, Words
 from duplex.participants.held_queue import HeldQueue
@@ -42,9 +43,16 @@ class Speaking:
     """Everything between a session's input audio and its output events."""
 
     def __init__(
-        self, machine: ServerSession, voice: Voice, clock: Clock, line: Line, emit: Emit
+        self,
+        machine: ServerSession,
+        voice: Voice,
+        clock: Clock,
+        line: Line,
+        emit: Emit,
+        backend: ManagedBackend | None = None,
     ) -> None:
         assert machine.config is not None
+        self._backend = backend
         self._machine = machine
         self._voice = voice
         self._clock = clock
@@ -161,7 +169,10 @@ class Speaking:
             # The client works from transcripts: what a delegation rests on goes out first.
             self._flush_texts()
         for offset in frame.delegations:
-            self._emit(self._machine.say_delegation(offset))
+            if self._backend is not None:
+                self._backend.delegated(offset)
+            else:
+                self._emit(self._machine.say_delegation(offset))
         for note in frame.notes:
             self._emit(self._machine.say_info(*_as_info(note)))
 
@@ -191,6 +202,8 @@ class Speaking:
             end = max(start + TEXT_MS, -(-words.end_ms // TEXT_MS) * TEXT_MS)
             text = _spaced(self._last_text.get(said, ""), words.text)
             self._last_text[said] = text or self._last_text.get(said, "")
+            if self._backend is not None:
+                self._backend.heard(said=said, text=text, start_ms=start)
             self._emit(
                 self._machine.say_transcript(said=said, text=text, start_ms=start, end_ms=end)
             )

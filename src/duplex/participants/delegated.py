@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from duplex.application.base import Backend, Line
+from duplex.application.base import Backend, BackendFailed, Line
 from duplex.clock import Clock
 from duplex.participants.live_reading import Reading
 from duplex.protocols.gpt_live import split_text
@@ -83,7 +83,10 @@ class Delegations:
         except BaseException as error:
             # Also what would end the whole run, such as sys.exit: it is the backend's failure.
             ok, pieces = False, [FAILED]
-            self._reading.fault("backend", type(error).__name__, str(error)[:500])
+            ours = error if isinstance(error, BackendFailed) else None
+            code = ours.code if ours is not None else type(error).__name__
+            fatal = ours is not None and ours.fatal
+            self._reading.fault("backend", code, str(error)[:500], fatal=fatal)
         self._answer(delegation_id, pieces or [NOTHING])
         self._closed(delegation_id, ok=ok)
 

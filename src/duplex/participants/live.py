@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from duplex.application.base import Backend
+from duplex.application.workbench import Workbench
 from duplex.clock import Clock
 from duplex.errors import SessionError
 from duplex.participants.audible import is_audible
@@ -24,10 +25,12 @@ from duplex.participants.deliveries import Deliveries, Parcel
 from duplex.participants.held_queue import HeldQueue
 from duplex.participants.live_reading import Reading
 from duplex.participants.live_words import conversation
+from duplex.participants.managed import ManagedWork
 from duplex.participants.transport import Connect, Transport, TransportClosed, TransportRefused
 from duplex.protocols.gpt_live import AudioFormat
 from duplex.protocols.gpt_live_client import (
     Acknowledged,
+    BackendEvent,
     ClientCodec,
     Closed,
     Delegated,
@@ -75,8 +78,10 @@ class LiveSession:
         lock_step: bool = False,
         opening: str | None = None,
         backend: Backend | None = None,
+        bench: Workbench | None = None,
         limits: Limits | None = None,
     ) -> None:
+        """``bench`` are the tools of a session whose peer runs the backend itself."""
         self.side = side
         self.lock_step = lock_step
         self._connect = connect
@@ -84,6 +89,8 @@ class LiveSession:
         self._provider = provider
         self._opening = opening
         self._backend = backend
+        self._bench = bench
+        self._managed: ManagedWork | None = None
         self._limits = limits or Limits()
         self._reading = Reading(side, provider)
         self._transport: Transport | None = None
@@ -133,6 +140,8 @@ class LiveSession:
         self._outgoing: HeldQueue[_Outgoing] = HeldQueue(clock, self._limits.outgoing)
         self._deliveries = Deliveries(rate)
         self._delegations = Delegations(self._backend, self._reading, clock, self._comment)
+        if self._bench is not None:
+            self._managed = ManagedWork(self._bench, self._reading, clock, self._codec, self._put)
 
     async def _open(self, clock: Clock) -> None:
         limits = self._limits
@@ -142,6 +151,8 @@ class LiveSession:
         self._put(self._codec.start(self._config))
         await clock.within(self._started, limits.start_ms)
         self._delegations.begin()
+        if self._managed is not None:
+            self._managed.begin()
         if self._opening is not None:
             self._put(self._codec.text("commentary", self._opening))
             if self.side is Side.ASSISTANT:
@@ -246,11 +257,16 @@ class LiveSession:
             return
         self._reading.take(message, self._clock.elapsed(), self._clock.position)
         match message:
-            case Delegated(target="client"):
+            case Delegated(target="responses") if self._managed is not None:
+                self._managed.delegated(message)
+            case BackendEvent() if self._managed is not None:
+                self._managed.take(message)
+            case Delegated(target="client") if self._managed is None:
                 lines = conversation(self._reading.pieces)
                 self._delegations.start(message.delegation_id, lines)
             case Delegated():
-                text = f"delegation to {message.target!r} was not asked for, wanted 'client'"
+                wanted = "client" if self._managed is None else "responses"
+                text = f"delegation to {message.target!r} was not asked for, wanted {wanted!r}"
                 self._reading.fault("backend", "unexpected_target", text)
             case Closed():
                 self._closed.set()
@@ -298,7 +314,7 @@ class LiveSession:
         """Ask for the end and read on until the peer confirms it, bounded in time."""
         if self._transport is None or self._finishing:
             return
-        await self._delegations.stop()
+        await self._stop_work()
         self._finishing = True
         if not self._over.is_set():
             self._send_pending()
@@ -343,6 +359,11 @@ class LiveSession:
             text = f"{self._lost_messages} messages were never sent"
             self._reading.fault("transport", "outgoing_overflow", text)
 
+    async def _stop_work(self) -> None:
+        await self._delegations.stop()
+        if self._managed is not None:
+            await self._managed.stop()
+
     async def abort(self) -> None:
         self._finishing = True
         await self._stop(polite=False)
@@ -351,7 +372,7 @@ class LiveSession:
         if self._transport is None:
             return
         transport, self._transport = self._transport, None
-        await self._delegations.stop()
+        await self._stop_work()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -81,11 +81,23 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delegated:
-    """The peer handed work over; the task is in the transcripts."""
+    """The peer handed work over; the task is in the transcripts.
+
+    ``response_id`` is the backend's first response where the peer runs the backend.
+    """
 
     delegation_id: str
     target: str
     offset_ms: int
+    response_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendEvent:
+    """What the peer's own backend streams: one event of the Responses API."""
+
+    delegation_id: str | None
+    event: Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +153,7 @@ ServerMessage = (
     | Audio
     | Transcript
     | Delegated
+    | BackendEvent
     | Usage
     | Closed
     | Refusal
@@ -178,6 +191,7 @@ class ClientCodec:
             "session.input_transcript.delta": _read_transcript,
             "session.output_transcript.delta": _read_transcript,
             "session.delegation.created": _read_delegated,
+            "response.event": _read_backend,
             "session.usage.updated": _read_usage,
             "session.closed": self._read_closed,
             "error": _read_error,
@@ -200,6 +214,15 @@ class ClientCodec:
         return self._command(
             f"session.{kind}.append", {"content": content, "delegation_id": delegation_id}
         )
+
+    def output(self, call_id: str, text: str) -> str:
+        """Return what gives the peer's backend the output of a function it called."""
+        item: dict[str, Json] = {"type": "function_call_output", "call_id": call_id, "output": text}
+        return self._command("response.item.create", {"item": item})
+
+    def go_on(self) -> str:
+        """Return what lets the peer's backend go on; only when every call has its output."""
+        return self._command("response.create", {})
 
     def close(self) -> str:
         return self._command("session.close", {})
@@ -283,7 +306,15 @@ def _read_delegated(event: dict[str, Json]) -> ServerMessage:
         delegation_id=_text(delegation, "id"),
         target=_text(delegation, "target"),
         offset_ms=round(_number(event.get("offset_ms")) or 0),
+        response_id=_maybe_text(delegation, "response_id"),
     )
+
+
+def _read_backend(event: dict[str, Json]) -> ServerMessage:
+    nested = event.get("event")
+    if not isinstance(nested, dict) or not isinstance(nested.get("type"), str):
+        return Broken(reason="response.event has no event.type")
+    return BackendEvent(delegation_id=_maybe_text(event, "delegation_id"), event=nested)
 
 
 def _read_usage(event: dict[str, Json]) -> ServerMessage:

@@ -85,9 +85,60 @@ class AudioModel(Strict):
     output: OutputModel | None = None
 
 
-class DelegationModel(Strict):
+class FunctionModel(Strict):
+    type: Literal["function"]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+    description: str | None = None
+    parameters: dict[str, JsonValue] | None = None
+    strict: bool | None = None
+
+
+class ReasoningModel(Strict):
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    summary: Literal["concise", "detailed", "auto"] | None = None
+
+
+class TextModel(Strict):
+    verbosity: Literal["low", "medium", "high"] | None = None
+
+
+class BackendUpdateModel(Strict):
+    """Settings of the backend that this side runs; an update names those that change."""
+
+    model: str | None = None
+    instructions: str | None = None
+    tools: Annotated[list[FunctionModel], Field(max_length=128)] | None = None
+    tool_choice: JsonValue = None
+    parallel_tool_calls: bool | None = None
+    reasoning: ReasoningModel | None = None
+    text: TextModel | None = None
+    max_output_tokens: Annotated[int, Field(ge=1)] | None = None
+    service_tier: str | None = None
+
+
+class BackendModel(BackendUpdateModel):
+    model: str
+
+
+class ClientDelegation(Strict):
     type: Literal["client"]
     acknowledgement_delay_ms: Annotated[int, Field(ge=0)] | None = None
+
+
+class ResponsesDelegation(Strict):
+    type: Literal["responses"]
+    responses: BackendModel
+    acknowledgement_delay_ms: Annotated[int, Field(ge=0)] | None = None
+
+
+class ResponsesChange(Strict):
+    type: Literal["responses"]
+    responses: BackendUpdateModel | None = None
+    acknowledgement_delay_ms: Annotated[int, Field(ge=0)] | None = None
+
+
+DelegationModel = Annotated[ClientDelegation | ResponsesDelegation, Field(discriminator="type")]
+DelegationChange = Annotated[ClientDelegation | ResponsesChange, Field(discriminator="type")]
 
 
 class InputText(Strict):
@@ -156,7 +207,7 @@ class SessionModel(Strict):
 
 
 class UpdateModel(Strict):
-    delegation: DelegationModel | None = None
+    delegation: DelegationChange | None = None
     triggers: Annotated[list[JsonValue], Field(max_length=0)] | None = None
 
 
@@ -173,6 +224,24 @@ class Start(Command):
 
 class Update(Command):
     session: UpdateModel
+
+
+class MessageItem(Strict):
+    type: Literal["message"]
+    role: Literal["user", "developer", "system"]
+    content: str | Annotated[list[InputText], Field(min_length=1)]
+
+
+class OutputItem(Strict):
+    type: Literal["function_call_output"]
+    call_id: Annotated[str, Field(min_length=1)]
+    output: str
+    id: str | None = None
+    status: Literal["completed", "in_progress", "incomplete"] | None = None
+
+
+class WithItem(Command):
+    item: Annotated[MessageItem | OutputItem, Field(discriminator="type")]
 
 
 class WithAudio(Command):
@@ -199,6 +268,8 @@ _MODELS: Mapping[str, type[Command]] = {
     "session.instructions.append": Append,
     "session.input_audio.mute": Command,
     "session.input_audio.unmute": Command,
+    "response.item.create": WithItem,
+    "response.create": Command,
     "session.close": Command,
 }
 CODES = {
@@ -214,9 +285,17 @@ CODES = {
     "invalid_model": "invalid_model",
     "forbidden": "forbidden",
     "string_above_max_tokens": "string_above_max_tokens",
+    "string_pattern_mismatch": "invalid_value",
+    "string_too_short": "invalid_value",
 }
+_TAGGED = ("format", "delegation", "item")
+"""Fields whose models are told apart by their type."""
 _TAGS = frozenset(
-    {"audio/pcm", "audio/pcmu", "audio/pcma", "developer", "user", "assistant", "client"}
+    {
+        *("audio/pcm", "audio/pcmu", "audio/pcma"),
+        *("developer", "user", "assistant", "client", "responses"),
+        *("message", "function_call_output"),
+    }
 )
 
 
@@ -244,9 +323,10 @@ def unserved_delegation(event: Mapping[str, Json]) -> Problem | None:
     session = event.get("session")
     delegation = session.get("delegation") if isinstance(session, dict) else None
     kind = delegation.get("type") if isinstance(delegation, dict) else None
-    if kind not in ("responses", "decisions"):
+    if kind != "decisions":
         return None
-    message = f"session.delegation.type '{kind}' is not served here, wanted 'client'"
+    wanted = "wanted 'client' or 'responses'"
+    message = f"session.delegation.type '{kind}' is not served here, {wanted}"
     return Problem(code="unsupported_value", message=message, param="session.delegation.type")
 
 
@@ -266,7 +346,7 @@ def _path(location: tuple[int | str, ...]) -> str:
     for part in location:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif not (part in _TAGS and (isinstance(previous, int) or previous == "format")):
+        elif not (part in _TAGS and (isinstance(previous, int) or previous in _TAGGED)):
             path += f".{part}" if path else part
         previous = part
     return path

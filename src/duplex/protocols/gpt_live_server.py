@@ -29,15 +29,21 @@ from duplex.protocols.gpt_live import (
     read_object,
     write_base64,
 )
+from duplex.protocols.gpt_live_backend import Ledger
 from duplex.protocols.gpt_live_models import (
     Append,
+    ClientDelegation,
     Command,
-    DelegationModel,
+    MessageItem,
+    OutputItem,
     Problem,
+    ResponsesChange,
+    ResponsesDelegation,
     SessionModel,
     Start,
     Update,
     WithAudio,
+    WithItem,
     check,
     unknown_type,
     unserved_delegation,
@@ -102,6 +108,18 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Submit:
+    """An item for the backend of this session: a function's output, or words."""
+
+    item: MessageItem | OutputItem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoOn:
+    """Have the backend go on with what was submitted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlayFixture:
     """Play int16 samples at 24 kHz instead of the voice, then ``say_fixture_played``."""
 
@@ -113,7 +131,7 @@ class Close:
     """Drain, then ``say_closed`` and close the socket."""
 
 
-Effect = Reply | Begin | Refused | Hear | Tell | PlayFixture | Close
+Effect = Reply | Begin | Refused | Hear | Tell | Submit | GoOn | PlayFixture | Close
 
 
 class ServerSession:
@@ -132,6 +150,7 @@ class ServerSession:
         self._fixture = False
         self._muted = False
         self._delegations: set[str] = set()
+        self._ledger = Ledger()
         self._numbers = itertools.count(1)
         self._handlers: dict[str, Callable[[Command], list[Effect]]] = {
             "session.start": self._start,
@@ -143,6 +162,8 @@ class ServerSession:
             "session.thinking.append": self._append,
             "session.instructions.append": self._append,
             "session.output_audio.fixture.play": self._play,
+            "response.item.create": self._submit,
+            "response.create": self._go_on,
             "session.close": self._close,
         }
 
@@ -180,11 +201,12 @@ class ServerSession:
             return unserved_delegation(event)
         if self.phase != "active":
             return Problem(code="session_closing", message=f"{kind} came after session.close")
-        if kind.startswith(("decision.", "response.")):
+        if kind.startswith("decision.") or (kind.startswith("response.") and not self.backend):
             owner = "decisions" if kind.startswith("decision.") else "responses"
+            other = "its responses backend" if self.backend else "the client"
             return Problem(
                 code="unsupported_event",
-                message=f"{kind} needs {owner} delegation; this session delegates to the client",
+                message=f"{kind} needs {owner} delegation; this session delegates to {other}",
                 param="type",
             )
         if kind == "session.start":
@@ -200,12 +222,24 @@ class ServerSession:
         self._session = _resource(command.session, self.config)
         return [Begin(config=self.config)]
 
+    @property
+    def backend(self) -> dict[str, Json] | None:
+        """Settings of the backend this server runs; None where the client does the work."""
+        delegation = self._session.get("delegation")
+        settings = delegation.get("responses") if isinstance(delegation, dict) else None
+        return settings if isinstance(settings, dict) else None
+
     def _update(self, command: Command) -> list[Effect]:
         assert isinstance(command, Update)
-        if command.session.delegation is not None:
-            self._session["delegation"] = _merged(
-                self._session["delegation"], command.session.delegation
-            )
+        change, current = command.session.delegation, self._session["delegation"]
+        if change is not None:
+            assert isinstance(current, dict)
+            if change.type != current["type"]:
+                path = "session.delegation.type"
+                message = f"{path}: it is {current['type']!r} and cannot be changed"
+                problem = Problem(code="invalid_value", message=message, param=path)
+                return self._refuse(problem, command.event_id)
+            self._session["delegation"] = _merged(current, change)
         return [Reply(text=self._event("session.updated", command, session=self._snapshot()))]
 
     def _audio(self, command: Command) -> list[Effect]:
@@ -234,6 +268,10 @@ class ServerSession:
                 param="delegation_id",
             )
             return self._refuse(problem, command.event_id)
+        if command.delegation_id is not None and self.backend is not None:
+            message = "delegation_id must be null when the session's own backend does the work"
+            problem = Problem(code="invalid_value", message=message, param="delegation_id")
+            return self._refuse(problem, command.event_id)
         kind = command.type.split(".")[1]
         ack = self._event(f"{command.type}ed", command, start_ms=self.now_ms, end_ms=self.now_ms)
         tell = Tell(
@@ -257,6 +295,19 @@ class ServerSession:
         text = self._event("session.output_audio.fixture.playing", command)
         return [Reply(text=text), PlayFixture(pcm=from_bytes(data))]
 
+    def _submit(self, command: Command) -> list[Effect]:
+        assert isinstance(command, WithItem)
+        problem = self._ledger.submit(command.item)
+        return (
+            [Submit(item=command.item)]
+            if problem is None
+            else self._refuse(problem, command.event_id)
+        )
+
+    def _go_on(self, command: Command) -> list[Effect]:
+        problem = self._ledger.go_on()
+        return [GoOn()] if problem is None else self._refuse(problem, command.event_id)
+
     def _close(self, command: Command) -> list[Effect]:
         self._close_id = command.event_id
         self.phase = "closing"
@@ -278,14 +329,31 @@ class ServerSession:
         kind = "session.output_transcript.delta" if said else "session.input_transcript.delta"
         return self._write(kind, None, delta=text, start_ms=start_ms, end_ms=end_ms)
 
-    def say_delegation(self, offset_ms: int) -> str:
-        """Hand work to the client under a new id."""
+    def new_delegation(self) -> str:
+        """Return the id of a delegation that begins now."""
         identity = f"{self.session_id.replace('sess_', 'dlg_', 1)}_{len(self._delegations) + 1}"
         self._delegations.add(identity)
-        delegation: dict[str, Json] = {"id": identity, "type": "delegation", "target": "client"}
+        return identity
+
+    def say_delegation(
+        self, offset_ms: int, identity: str | None = None, response_id: str | None = None
+    ) -> str:
+        """Hand work over: to the client, or to this server's backend and its first response."""
+        delegation: dict[str, Json] = {
+            "id": identity or self.new_delegation(),
+            "type": "delegation",
+            "target": "client" if response_id is None else "responses",
+        }
+        if response_id is not None:
+            delegation["response_id"] = response_id
         return self._write(
             "session.delegation.created", None, delegation=delegation, offset_ms=offset_ms
         )
+
+    def say_backend(self, delegation_id: str, event: dict[str, Json]) -> str:
+        """Pass on one event of this server's backend."""
+        self._ledger.told(event)
+        return self._write("response.event", None, delegation_id=delegation_id, event=event)
 
     def say_info(self, code: str, message: str) -> str:
         return self._write("info", None, code=code, message=message)
@@ -377,7 +445,9 @@ def _resource(session: SessionModel, config: SessionConfig) -> dict[str, Json]:
     resource: dict[str, Json] = {
         "model": clean_text(config.model),
         "audio": {"format": config.audio.as_json(), "output": {"voice": voice}},
-        "delegation": _merged({"type": "client"}, session.delegation),
+        "delegation": _merged({"type": "client"}, session.delegation)
+        if session.delegation is not None
+        else {"type": "client"},
         "instructions": config.instructions,
         "store": bool(session.store),
     }
@@ -388,7 +458,12 @@ def _resource(session: SessionModel, config: SessionConfig) -> dict[str, Json]:
     return resource
 
 
-def _merged(current: Json, change: DelegationModel | None) -> Json:
+def _merged(
+    current: dict[str, Json], change: ClientDelegation | ResponsesDelegation | ResponsesChange
+) -> dict[str, Json]:
     """Apply what an update names and keep the rest."""
-    assert isinstance(current, dict)
-    return current if change is None else current | change.model_dump(exclude_none=True)
+    named = change.model_dump(exclude_none=True)
+    before, after = current.get("responses"), named.get("responses")
+    if isinstance(before, dict) and isinstance(after, dict):
+        named["responses"] = before | after
+    return current | named

@@ -1,0 +1,64 @@
+"""Which models a run uses besides the voices, as far as options can say and be wrong.
+
+A part of ``options.RunOptions``: the backend that does delegated work, the caller's own
+backend, and the brains of the embedded voices. Keys are never among them; where a URL
+may lead is checked by ``models/place.py`` before anything is opened.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from duplex.application.model_prompts import RULE_MODEL
+from duplex.errors import InputError
+from duplex.models.place import check_url
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+
+
+class ModelOptions(BaseModel):
+    """The names are the flags' names."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    delegation: Literal["client", "responses"] = "client"
+    backend_url: str | None = None
+    backend_model: str | None = Field(default=None, min_length=1)
+    backend_reasoning_effort: Effort | None = None
+    simulator_backend_model: str | None = Field(default=None, min_length=1)
+    simulator_backend_reasoning_effort: Effort | None = None
+    brain_url: str | None = None
+    brain_model: str | None = Field(default=None, min_length=1)
+    simulator_brain_model: str | None = Field(default=None, min_length=1)
+    allow_plain_http: bool = False
+
+    @model_validator(mode="after")
+    def _models_have_places(self) -> ModelOptions:
+        if self.backend_url is not None and self.backend_model is None:
+            raise ValueError("backend-url is given without backend-model, want both")
+        brains = (self.brain_model, self.simulator_brain_model)
+        if self.brain_url is not None and not any(brains):
+            raise ValueError(
+                "brain-url is given without brain-model or simulator-brain-model, want one"
+            )
+        try:
+            for option, url in (("backend-url", self.backend_url), ("brain-url", self.brain_url)):
+                if url is not None:
+                    check_url(option, url, insecure=self.allow_plain_http)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @property
+    def own_backend(self) -> bool:
+        """Whether a model over HTTP does the delegated work of ``client`` delegation."""
+        named = self.backend_model is not None
+        rules = self.backend_model == RULE_MODEL and self.backend_url is None
+        return self.delegation == "client" and named and not rules
+
+    @property
+    def managed_model(self) -> str:
+        """The model of ``responses`` delegation; the local server has one of its own."""
+        return self.backend_model or RULE_MODEL

@@ -1,0 +1,87 @@
+"""The models of one run: who is asked for what, over clients that all calls share.
+
+Built from options before any call, closed with the run. Hosts that ask for time are
+left alone by every call at once. It decides which backend does an assistant's work; the
+ends of a call are built with it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+from duplex.application.backend import LocalBackend
+from duplex.application.base import Backend
+from duplex.application.model import Application
+from duplex.application.model_backend import ModelBackend
+from duplex.application.workbench import Workbench
+from duplex.clock import WallClock
+from duplex.local.managed_backend import Responder, respond_by_rule
+from duplex.models.client import ModelClient
+from duplex.models.limiter import Limiter
+from duplex.models.place import KEY_VARIABLES, place
+from duplex.options import RunOptions
+from duplex.protocols.model_values import Answer, Ask
+from duplex.values import Json
+
+
+class Modelling:
+    """Every model that a run asks by itself."""
+
+    def __init__(self, options: RunOptions) -> None:
+        """Raise InputError for a model that cannot be asked, such as one without a key."""
+        self._options = options
+        self._limiter = Limiter(seed=options.seed)
+        self._backend = self._client("backend-url", options.backend_url, options.backend_model)
+        self.brain = self._client("brain-url", options.brain_url, options.brain_model)
+        self.caller_brain = self._client(
+            "brain-url", options.brain_url, options.simulator_brain_model
+        )
+
+    async def close(self) -> None:
+        for client in (self._backend, self.brain, self.caller_brain):
+            if client is not None:
+                await client.close()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Keys that must never be written anywhere."""
+        keys = [os.environ.get(name, "").strip() for name in KEY_VARIABLES]
+        return tuple(key for key in keys if key)
+
+    def backend(self, application: Application, state: Mapping[str, Json], seed: int) -> Backend:
+        """Who does the delegated work of one call under client delegation."""
+        if self._backend is not None and self._options.own_backend:
+            return ModelBackend(application, state, self._backend, seed=seed)
+        return LocalBackend(application, state, seed=seed)
+
+    def bench(
+        self, application: Application, state: Mapping[str, Json], seed: int
+    ) -> Workbench | None:
+        """The tools that a session's own backend works with; None under client delegation."""
+        if self._options.delegation != "responses":
+            return None
+        return Workbench(application.tools, application.state(state), seed=seed)
+
+    @property
+    def responder(self) -> Responder:
+        """Who answers as the backend of a local session under responses delegation."""
+        client = self._backend
+        if client is None or self._options.backend_url is None:
+            return respond_by_rule
+
+        async def ask_client(ask: Ask, response_id: str) -> Answer:
+            answer = await client.answer(ask, WallClock(1000))
+            return replace(answer, response_id=response_id)
+
+        return ask_client
+
+    def _client(self, option: str, url: str | None, model: str | None) -> ModelClient | None:
+        options = self._options
+        ours = option != "backend-url" or options.own_backend or url is not None
+        if model is None or not ours:
+            return None
+        effort = options.backend_reasoning_effort if option == "backend-url" else None
+        where = place(option, url, model, effort=effort, insecure=options.allow_plain_http)
+        return ModelClient(where, self._limiter)

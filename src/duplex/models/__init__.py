@@ -1,0 +1,1 @@
+"""Language models behind HTTP: where they are, and asking them one thing at a time."""
