@@ -7,16 +7,25 @@ application would; a caller without a brief has nothing to want and is refused.
 
 from __future__ import annotations
 
+from duplex.application.desk import Desk
 from duplex.application.loading import load_application
+from duplex.application.model import Application
 from duplex.application.prompts import assistant_instructions, desk_from
+from duplex.clock import Clock
 from duplex.errors import InputError
 from duplex.local.caller_brain import CallerBrain
 from duplex.local.engines import SpeechEngines
 from duplex.local.host_brain import HostBrain
+from duplex.local.realtime_errands import Errands
+from duplex.local.realtime_session import MakeParty
+from duplex.local.realtime_talk import Party
 from duplex.local.seams import Brain, Voice
 from duplex.local.session import MakeVoice
+from duplex.local.thinking import Thinking, ThinkTimes
+from duplex.local.timbre import seeded_style
 from duplex.local.voice import LocalVoice
 from duplex.protocols.gpt_live_server import SessionConfig
+from duplex.protocols.realtime_settings import Settings
 from duplex.values import Side
 
 ROLES = ("assistant", "caller")
@@ -36,6 +45,38 @@ def voice_maker(engines: SpeechEngines, *, seed: int) -> MakeVoice:
         )
 
     return make
+
+
+def party_maker(
+    engines: SpeechEngines, *, seed: int, application: Application | None = None
+) -> MakeParty:
+    """Return what makes who answers one Realtime session.
+
+    The procedures are those of ``application``, by default the default one; the
+    tools in them are the client's.
+    """
+
+    def make(settings: Settings, role: str, clock: Clock) -> Party:
+        side = Side.CALLER if role == "caller" else Side.ASSISTANT
+        host = side is Side.ASSISTANT
+        known = application or load_application()
+        return Party(
+            brain=brain_for(settings.instructions, role, seed),
+            ears=engines.ears,
+            mouth=engines.mouth,
+            style=seeded_style(settings.voice, seed, side.label),
+            thinking=Thinking(ThinkTimes(), seed, side.label),
+            errands=Errands(known, _desk(settings, known), clock, seed=seed) if host else None,
+        )
+
+    return make
+
+
+def _desk(settings: Settings, application: Application) -> Desk:
+    try:
+        return desk_from(settings.instructions)
+    except InputError:
+        return application.desk({})
 
 
 def brain_for(instructions: str, role: str, seed: int) -> Brain:
