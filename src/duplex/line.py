@@ -64,6 +64,8 @@ STREAMS = {
 
 _LOOP_BLOCKS = 1_500
 _WHITE_RMS = math.sqrt((65536**2 - 1) / 3)
+_FULL_SCALE = 32_767
+_PEAKS_MAKE_UP, _CLOSE = 2.0, 1.005
 _DRAWS = 2**64
 _LEVELS = 256
 _JITTERS = 1_024
@@ -148,7 +150,8 @@ def labels(line: Line, effects: Sequence[Effect]) -> list[Label]:
 def codec_steps(law: str) -> Pcm:
     """What G.711 makes of each value of ``x >> 2``, from -8192 on.
 
-    The mu-law convention is the ITU's: both signs lose their two low bits alike.
+    The convention is that of ITU-T G.191: negative values are mirrored as ones'
+    complement, which for mu-law differs from Python's ``audioop`` on 508 values.
     """
     every = np.arange(-32_768, 32_768, 4, dtype=np.int32).astype(np.int16)
     return g711.decode(g711.encode(every, law), law)
@@ -216,11 +219,26 @@ def _background(line: Line, effect: BackgroundSpeech, key: int, live: bool) -> N
 
 
 def _gain_for(loop: Pcm, wanted: float) -> float:
-    """The gain that brings a loop to an rms; that of a silent one is 0."""
+    """The gain that brings a loop to an rms, peaks cut at full scale; that of a silent one is 0."""
+    rms = _rms(loop)
+    if not rms:
+        return 0.0
+    gain = wanted / rms
+    at_most = gain * _PEAKS_MAKE_UP
+    peak = int(np.abs(loop.astype(np.int32)).max())
+    while peak * gain > _FULL_SCALE:
+        # What full scale cuts off is missing from the level: the rest makes up for it.
+        short = wanted / _rms(np.rint(np.clip(loop * gain, -_FULL_SCALE, _FULL_SCALE)))
+        if short < _CLOSE or gain == at_most:
+            break
+        gain = min(gain * short, at_most)
+    return rounded32(gain)
+
+
+def _rms(samples: Pcm | npt.NDArray[np.float64]) -> float:
     # Counted in whole numbers: a float mean depends on how a processor adds.
-    wide = loop.astype(np.int64)
-    rms = math.sqrt(int(wide @ wide) / len(wide))
-    return rounded32(wanted / rms) if rms else 0.0
+    wide = samples.astype(np.int64)
+    return math.sqrt(int(wide @ wide) / len(wide))
 
 
 def rounded32(value: float) -> float:

@@ -53,8 +53,8 @@ def _mu_values(codes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 
 
 def _mu_codes(samples: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    # The law is defined on 14 bits: both signs lose their two low bits alike.
-    magnitude = np.minimum(np.where(samples < 0, -(samples >> 2), samples >> 2) << 2, _CLIP)
+    # 14 bits; negative values are mirrored as ones' complement, as ITU-T G.191 has it.
+    magnitude = np.minimum(np.where(samples < 0, ~samples >> 2, samples >> 2) << 2, _CLIP)
     biased = magnitude + _BIAS
     segment = _bit_length(biased) - 8
     mantissa = (biased >> (segment + 3)) & 0x0F
