@@ -7,20 +7,21 @@ from collections.abc import Callable
 import numpy as np
 
 from duplex.clock import Clock
-from duplex.participants.base import Incoming, Pcm, Spoken
-from duplex.participants.live import LiveSession
+from duplex.participants.base import Incoming, Participant, Pcm, Spoken
 from duplex.values import Happening, Json, RemoteFault
 
 
 class LiveBench:
     """One session, its clock, and everything it handed over."""
 
-    def __init__(self, session: LiveSession, clock: Clock, tick_ms: int = 20) -> None:
+    def __init__(self, session: Participant, clock: Clock, tick_ms: int = 20) -> None:
         self.session = session
         self.clock = clock
         self.tick = clock.rate_hz * tick_ms // 1000
         self.position = 0
         self.items: list[Incoming] = []
+        self.placed: list[tuple[int, Pcm]] = []
+        """Audio with the position at which it was collected."""
 
     async def start(self) -> None:
         await self.session.start(self.clock)
@@ -31,7 +32,9 @@ class LiveBench:
         until = self.position + ms * self.clock.rate_hz // 1000
         while self.position < until and not self.fatal():
             await self.clock.advance(self.position + self.tick)
-            self.items += self.session.collect()
+            came = self.session.collect()
+            self.items += came
+            self.placed += [(self.position, one.pcm) for one in came if isinstance(one, Spoken)]
             pcm = heard(self.position) if heard else np.zeros(self.tick, np.int16)
             self.session.hear(self.position, pcm)
             self.position += self.tick

@@ -54,6 +54,7 @@ HELPERS = {
     "arrivals": "call",
     "legs": "call",
     "placement": "call",
+    "agents": "runner",
     "ends": "runner",
     "briefing": "runner",
     "preflight": "runner",

@@ -41,13 +41,15 @@ def configuration(
     lines = {str(condition): condition for condition in conditions}
     line = next(iter(lines.values())) if len(lines) == 1 else None
     remote_caller = options.caller == "gpt-live"
-    remote = options.assistant != "local"
+    agent = options.agent
+    # An agent that owns its application is its own model, and nobody told us which.
+    model = "local" if agent.kind == "local" else options.model if agent.hosted else None
     return schema.Configuration(
-        model=options.model if remote else "local",
+        model=model,
         backend_model=None,
-        assistant_mode=options.delegation,
-        assistant_endpoint="",
-        voice=options.voice,
+        assistant_mode=agent.kind if agent.paced else options.delegation,
+        assistant_endpoint=agent.shown,
+        voice=options.voice if agent.hosted else None,
         first_speaker=next(iter(first_speakers)) if len(first_speakers) == 1 else "mixed",
         simulator_model=options.simulator_model if remote_caller else options.caller,
         simulator_voice=options.simulator_voice,

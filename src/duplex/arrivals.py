@@ -63,8 +63,9 @@ class Arrivals:
         """Take in a piece that can be played from ``position`` on; it is ``now`` on the clock."""
         arrived = min(now, self._arrival(item, now))
         sample, length = self._place.given, len(item.pcm)
-        piece = _Head(sample=sample, taken_at=position, arrived_at=arrived)
-        self._follow_gap(piece, length, timed=item.received_at is not None)
+        taken_at = position if item.taken_at is None else item.taken_at
+        piece = _Head(sample=sample, taken_at=taken_at, arrived_at=arrived)
+        self._follow_gap(piece, position, length, timed=item.received_at is not None)
         lead_in = LEAD_IN_MS * self._rate // 1000
         if self._opened is not None and sample - self._opened.sample > lead_in:
             self._opened = None
@@ -91,7 +92,7 @@ class Arrivals:
             return item.arrived_at
         return now if item.received_at is None else round(item.received_at * self._rate)
 
-    def _follow_gap(self, piece: _Head, length: int, *, timed: bool) -> None:
+    def _follow_gap(self, piece: _Head, position: int, length: int, *, timed: bool) -> None:
         """Notice that nothing had come for a pause: what comes now opens something new."""
         covered = piece.taken_at if self._covered is None else self._covered
         gap = piece.taken_at - covered
@@ -100,7 +101,7 @@ class Arrivals:
             self._pace.broke()
         if self._covered is None or gap >= STOPPED_MS * self._rate // 1000:
             self._opened = piece
-        self._covered = max(covered, piece.taken_at) + length
+        self._covered = max(covered, position) + length
         if timed:
             self._pace.add(piece.arrived_at, piece.sample + length)
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 
 from duplex.grading.evidence import Evidence
+from duplex.metrics.claims import claims_of
 from duplex.metrics.contract import Settings
 from duplex.metrics.from_recording import contract_of
 from duplex.metrics.line import line_of
@@ -42,16 +43,23 @@ def assess(
     words = audio / "conversation.transcript.txt"
     heard = recording.duration > 0
     line, why = line_of(recording)
+    timing = _timing(recording, options) if heard else None
+    claims, unclaimed = claims_of(recording, timing)
     result = build_result(
         scenario,
         Evidence.from_recording(recording),
         CallFigures(
             audio=contract_of(recording, settings) if heard else None,
             response_deadline_ms=settings.response_deadline_ms,
-            timing=_timing(recording, options) if heard else None,
-            extra={"words": words_of(recording, scenario).as_json(), "line": line},
+            timing=timing,
+            extra={
+                "words": words_of(recording, scenario).as_json(),
+                "line": line,
+                "claims": claims,
+            },
             unknown={"/duplex/timing": "no sound was recorded"}
-            | ({"/duplex/line": why} if why else {}),
+            | ({"/duplex/line": why} if why else {})
+            | ({"/duplex/claims": unclaimed} if unclaimed else {}),
         ),
         basis=basis,
         conversation_audio=folder.relative(audio / "conversation.wav"),
@@ -80,11 +88,10 @@ def not_held(options: RunOptions, scenario: Scenario, basis: Basis) -> schema.Re
 
 def basis_of(options: RunOptions, *, recorded: bool) -> Basis:
     """Who held a call, in the words of the contract; ``recorded``: a WAV was the caller."""
+    far = options.agent.label
     if recorded:
         return Basis(
-            audio_source="recording_local"
-            if options.assistant == "local"
-            else "recording_gpt_live",
+            audio_source=f"recording_{far}",
             caller_mode="recording",
             attribution="scenario_text",
             validity_scope="recorded_caller",
@@ -92,15 +99,14 @@ def basis_of(options: RunOptions, *, recorded: bool) -> Basis:
         )
     if options.caller == "scripted":
         return Basis(
-            audio_source="scripted_local" if options.assistant == "local" else "scripted_gpt_live",
+            audio_source=f"scripted_{far}",
             caller_mode="scripted",
             validity_scope="scripted_caller",
             caller_tells_agenda=False,
         )
     if options.caller == "local":
-        source = "dual_local" if options.assistant == "local" else "local_gpt_live"
-        return Basis(audio_source=source)
-    source = "dual_gpt_live" if options.assistant != "local" else "gpt_live_local"
+        return Basis(audio_source="dual_local" if far == "local" else f"local_{far}")
+    source = "dual_gpt_live" if far == "gpt_live" else f"gpt_live_{far}"
     return Basis(
         audio_source=source,
         caller_mode="gpt-live",

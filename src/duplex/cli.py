@@ -92,9 +92,13 @@ def run(
     application: Annotated[
         str, typer.Option(help="The application under test, module:object.")
     ] = run_options.DEFAULT_APPLICATION,
-    assistant: Annotated[str, typer.Option(help="local, gpt-live, or client (= gpt-live).")] = (
-        "local"
-    ),
+    assistant: Annotated[
+        str,
+        typer.Option(
+            help="local, gpt-live, client (= gpt-live), twilio:ws://… (Media Streams), ws://… "
+            "(raw PCM), both also wss, or module:factory (Python)."
+        ),
+    ] = "local",
     delegation: Annotated[str, typer.Option(help="How the assistant delegates: client.")] = (
         "client"
     ),

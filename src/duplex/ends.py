@@ -16,7 +16,7 @@ from pathlib import Path
 from duplex.application.backend import LocalBackend
 from duplex.application.base import Backend
 from duplex.application.briefed import BriefBackend
-from duplex.application.loading import load_application
+from duplex.application.loading import load_application, load_factory
 from duplex.application.model import Application
 from duplex.application.prompts import OPENING_COMMENTARY
 from duplex.briefing import assistant_config, caller_brief, caller_config, first_speaker
@@ -30,9 +30,14 @@ from duplex.local.timbre import seeded_style
 from duplex.options import RunOptions
 from duplex.participants.base import Participant
 from duplex.participants.live import LiveSession
+from duplex.participants.python_agent import PythonAgent
 from duplex.participants.script_voice import ScriptedLine, ScriptVoice
-from duplex.participants.transport import Connect, websocket
+from duplex.participants.stream_agent import StreamAgent
+from duplex.participants.transport import Connect, bare_websocket, websocket
 from duplex.participants.wav import Cue, WavParticipant
+from duplex.protocols.agent_stream import Dialect
+from duplex.protocols.media_stream import MediaStream, StreamIds
+from duplex.protocols.pcm import PcmStream, format_of
 from duplex.scenario import Scenario
 from duplex.values import Side
 
@@ -67,6 +72,8 @@ class Ends:
         self._stack = AsyncExitStack()
         self._engines: SpeechEngines | None = None
         self.application: Application = load_application(options.application)
+        python = options.agent.kind == "python"
+        self._factory = load_factory(options.agent.target) if python else None
 
     async def open(self) -> None:
         """Find every key, then load the speech engines when a local end needs them."""
@@ -95,7 +102,9 @@ class Ends:
         first = self.first_speaker(scenario)
         caller, caller_hold = await self._caller(scenario, wav, first, seed, stack)
         assistant = await self._assistant(scenario, first, seed, stack)
-        return Pair(caller=caller, assistant=assistant, hold_ms=(caller_hold, PLAYOUT_HOLD_MS))
+        # What an agent's own queue paces needs no hold of the engine's.
+        hold_ms = 0 if self._options.agent.paced else PLAYOUT_HOLD_MS
+        return Pair(caller=caller, assistant=assistant, hold_ms=(caller_hold, hold_ms))
 
     def first_speaker(self, scenario: Scenario) -> str:
         return first_speaker(self._options, scenario)
@@ -151,6 +160,8 @@ class Ends:
         self, scenario: Scenario, first: str, seed: int, stack: AsyncExitStack
     ) -> Participant:
         options = self._options
+        if not options.agent.hosted:
+            return self._streamed(scenario, seed)
         state = scenario.application.initial_state
         backend: Backend = LocalBackend(self.application, state, seed=seed)
         opening = None
@@ -165,6 +176,19 @@ class Ends:
             opening=opening,
             backend=backend,
         )
+
+    def _streamed(self, scenario: Scenario, seed: int) -> Participant:
+        """An agent whose protocol is its audio; it owns its application."""
+        agent = self._options.agent
+        if agent.kind == "python":
+            assert self._factory is not None, "a python agent's factory is loaded first"
+            config = assistant_config(self._options, self.application, scenario)
+            return PythonAgent(self._factory, instructions=config.instructions, seed=seed)
+        dialect: Dialect = MediaStream(StreamIds.drawn(seed))
+        if agent.kind == "pcm":
+            dialect = PcmStream(format_of(agent.target))
+        connect = bare_websocket(agent.target)
+        return StreamAgent(connect=connect, dialect=dialect, provider=agent.kind)
 
     async def _connect(self, kind: str, role: str, seed: int, stack: AsyncExitStack) -> Connect:
         if kind != "local":

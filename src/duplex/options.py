@@ -22,13 +22,12 @@ from pydantic import (
     model_validator,
 )
 
-from duplex import conditions
+from duplex import agents, conditions
 from duplex.conditions import Condition
 from duplex.errors import InputError
 from duplex.inputs import read_text
 
 DEFAULT_APPLICATION = "duplex.application.restaurant:application"
-ASSISTANTS = ("local", "gpt-live", "client")
 CALLERS = ("local", "gpt-live", "scripted", "a .wav file")
 CONFIG_BYTES = 1 << 20
 
@@ -84,8 +83,10 @@ class RunOptions(BaseModel):
 
     @model_validator(mode="after")
     def _parties_are_known(self) -> RunOptions:
-        if self.assistant not in ASSISTANTS:
-            raise ValueError(f'assistant "{self.assistant}" is none of: {", ".join(ASSISTANTS)}')
+        try:
+            agents.parse(self.assistant)
+        except InputError as error:
+            raise ValueError(str(error)) from None
         is_wav = self.caller.lower().endswith(".wav")
         if self.caller not in CALLERS and not is_wav:
             raise ValueError(f'caller "{self.caller}" is none of: {", ".join(CALLERS)}')
@@ -93,7 +94,8 @@ class RunOptions(BaseModel):
 
     @model_validator(mode="after")
     def _virtual_time_is_lock_step(self) -> RunOptions:
-        remote = [name for name in (self.assistant, self.caller) if name in ("gpt-live", "client")]
+        remote = [] if self.agent.lock_step else [self.assistant]
+        remote += ["gpt-live"] if self.caller == "gpt-live" else []
         if self.clock == "virtual" and remote:
             raise ValueError(
                 f"clock virtual: {remote[0]} is a remote session, which no virtual clock can "
@@ -114,6 +116,11 @@ class RunOptions(BaseModel):
         except InputError as error:
             raise ValueError(str(error)) from None
         return self
+
+    @property
+    def agent(self) -> agents.Agent:
+        """The assistant that was asked for."""
+        return agents.parse(self.assistant)
 
     def condition_over(self, scenarios: tuple[str, ...] | None) -> Condition:
         """The condition that was asked for, else the scenario's own, else a clean line."""

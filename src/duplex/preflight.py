@@ -78,7 +78,8 @@ def _refusals(
     """Say what either session would refuse; of one elsewhere only its server knows."""
     if options.caller == "scripted" and not scenario.duplex.script:
         yield f"{where}.duplex.script is empty, want the lines that --caller scripted says"
-    if options.endpoint is None or options.assistant == "local":
+    session = options.agent.hosted
+    if session and (options.endpoint is None or options.assistant == "local"):
         config = assistant_config(options, application, scenario)
         yield from _refused(config, where, "assistant", "voice", "model")
     speaks = options.caller in ("local", "scripted") or (

@@ -52,6 +52,10 @@ class Resampler:
         self._finished = False
 
     @property
+    def finished(self) -> bool:
+        return self._finished
+
+    @property
     def held(self) -> int:
         """Output samples that the input so far stands for but that are still inside."""
         if self._finished:

@@ -196,7 +196,7 @@ class Runner:
             line=LinePlan(
                 condition=self._conditions[scenario.id],
                 seed=self._seed(scenario),
-                live=(options.caller in REMOTE, options.assistant in REMOTE),
+                live=(options.caller in REMOTE, options.agent.kind != "local"),
             ),
             detector=options.detector,
             hold_ms=pair.hold_ms,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -24,7 +25,7 @@ def load_application(name: str = DEFAULT_APPLICATION) -> Application:
     """
     place, _, wanted = name.partition(":") if not _is_windows_path(name) else (name, "", "")
     wanted = wanted or "application"
-    module = _from_file(Path(place)) if place.endswith(".py") else _from_module(place)
+    module = _module(place, "application")
     found = vars(module).get(wanted)
     if found is None:
         have = sorted(k for k, v in vars(module).items() if isinstance(v, Application))
@@ -36,13 +37,33 @@ def load_application(name: str = DEFAULT_APPLICATION) -> Application:
     return found
 
 
+def load_factory(name: str) -> Callable[..., object]:
+    """Return the function that makes an agent, by ``module:factory`` or ``file.py:factory``.
+
+    Raises InputError saying what is wrong with the name, or with what it names.
+    """
+    place, _, wanted = name.rpartition(":")
+    found = vars(_module(place, "assistant")).get(wanted)
+    if found is None:
+        raise InputError(f"assistant {name}: {place} has no {wanted!r}")
+    if not callable(found):
+        raise InputError(f"assistant {name}: {wanted} is {type(found).__name__}, wanted a function")
+    factory: Callable[..., object] = found
+    return factory
+
+
+def _module(place: str, kind: str) -> ModuleType:
+    """Load the module at ``place``; ``kind`` is what errors call it."""
+    return _from_file(Path(place), kind) if place.endswith(".py") else _from_module(place, kind)
+
+
 def _is_windows_path(name: str) -> bool:
     return len(name) > 2 and name[1] == ":" and name[2] in "\\/"
 
 
-def _from_module(place: str) -> ModuleType:
+def _from_module(place: str, kind: str) -> ModuleType:
     if not all(part.isidentifier() for part in place.split(".")):
-        raise InputError(f"application {place!r}: wanted module:object or file.py:object")
+        raise InputError(f"{kind} {place!r}: wanted module:object or file.py:object")
     # The command's own folder is not on the path of an installed script.
     here = str(Path.cwd())
     added = here not in sys.path
@@ -52,25 +73,25 @@ def _from_module(place: str) -> ModuleType:
         return importlib.import_module(place)
     except ModuleNotFoundError as error:
         if error.name is not None and (place == error.name or place.startswith(error.name + ".")):
-            raise InputError(f"application {place}: no module named {error.name!r}") from error
-        raise InputError(f"application {place}: it imports {error.name!r}, not found") from error
+            raise InputError(f"{kind} {place}: no module named {error.name!r}") from error
+        raise InputError(f"{kind} {place}: it imports {error.name!r}, not found") from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise InputError(f"application {place}: importing it failed: {_why(error)}") from error
+        raise InputError(f"{kind} {place}: importing it failed: {_why(error)}") from error
     finally:
         if added:
             sys.path.remove(here)
 
 
-def _from_file(path: Path) -> ModuleType:
+def _from_file(path: Path, kind: str) -> ModuleType:
     if not exists(path):
-        raise InputError(f"application {path}: no such file")
-    with opened(path, f"application {path}"):
+        raise InputError(f"{kind} {path}: no such file")
+    with opened(path, f"{kind} {path}"):
         pass  # what cannot be read, or would be waited for, is refused before it is run
-    spec = importlib.util.spec_from_file_location(f"duplex_application_{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(f"duplex_{kind}_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise InputError(f"application {path}: cannot be loaded as a module")
+        raise InputError(f"{kind} {path}: cannot be loaded as a module")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
@@ -79,7 +100,7 @@ def _from_file(path: Path) -> ModuleType:
         raise
     except BaseException as error:
         del sys.modules[spec.name]
-        raise InputError(f"application {path}: running it failed: {_why(error)}") from error
+        raise InputError(f"{kind} {path}: running it failed: {_why(error)}") from error
     return module
 
 

@@ -160,6 +160,8 @@ def _application_state(case: _Case) -> Check:
 
 def _delegation_policy(case: _Case) -> Check:
     name, policy = "delegation_policy", case.scenario.expected.delegation
+    if not case.evidence.delegates:
+        return _not_applicable(name, "The assistant's protocol has no delegation.")
     if policy == "optional":
         return _not_applicable(name, "The scenario leaves delegation open.")
     if not case.evidence.application_observed:
@@ -191,6 +193,8 @@ def _critical_procedure(case: _Case) -> Check:
     name, procedure = "critical_procedure", case.procedure
     if not procedure.critical_steps:
         return _not_applicable(name, "The scenario names no critical step.")
+    if not case.evidence.application_observed and procedure.critical_work:
+        return _unobserved(name)
     failed = procedure.failed_critical
     return _check(
         name,
@@ -226,6 +230,8 @@ def _tool_contract(case: _Case) -> Check:
 
 def _verified_state_change(case: _Case) -> Check:
     name, evidence = "verified_state_change", case.evidence
+    if not evidence.states and not evidence.delegates:
+        return _unobserved(name)
     if not evidence.states:
         return _not_applicable(name, "No state was reported.")
     if json_equal(evidence.initial_state, evidence.final_state):
@@ -242,6 +248,8 @@ def _verified_state_change(case: _Case) -> Check:
 
 def _grounded_assistant_response(case: _Case) -> Check:
     name, evidence = "grounded_assistant_response", case.evidence
+    if not evidence.application_observed and not evidence.delegates:
+        return _unobserved(name)
     ends = [call.ended_ms for call in evidence.tools if call.completed]
     if not ends:
         return _not_applicable(name, "No tool call was completed.")

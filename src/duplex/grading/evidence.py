@@ -14,6 +14,8 @@ from duplex.values import SESSION_RATE_HZ, Action, Event, Json, Side, Span, Tool
 
 GROUP_GAP_MS = 500
 """Transcript pieces of one side this close together are one line."""
+WITHOUT_DELEGATION = frozenset({"twilio", "pcm", "python"})
+"""Providers whose protocol has no delegation: tools are called, or reported, without it."""
 MIN_HEARD_MS = 150
 """Less voice than this in a whole call is no speech."""
 
@@ -90,7 +92,8 @@ class Evidence:
     """Everything graders and results need from one call.
 
     ``header`` holds the fields of ``call.started``. ``voiced_ms`` is None when no
-    detector ran, ``termination_reason`` when the log has no end.
+    detector ran, ``termination_reason`` when the log has no end. ``provider`` is who
+    the assistant's session was with, as it said itself.
     """
 
     header: Mapping[str, Json] = field(default_factory=dict)
@@ -108,6 +111,7 @@ class Evidence:
     usage_seconds: Mapping[Side, float] = field(default_factory=dict)
     backend_usage: tuple[BackendUsage, ...] = ()
     voiced_ms: Mapping[Side, int] | None = None
+    provider: str | None = None
 
     @classmethod
     def from_events(cls, events: Iterable[Event]) -> Evidence:
@@ -131,6 +135,11 @@ class Evidence:
         if self.voiced_ms is not None:
             return self.voiced_ms.get(side, 0) >= MIN_HEARD_MS
         return any(line.has_words for line in self.lines(side))
+
+    @property
+    def delegates(self) -> bool:
+        """Whether the assistant's protocol knows delegation at all."""
+        return self.provider not in WITHOUT_DELEGATION
 
     @property
     def application_observed(self) -> bool:
@@ -181,6 +190,7 @@ class _Reader:
             usage_seconds=self._usage(),
             backend_usage=extract.backend_usage(events),
             voiced_ms=self._voiced(),
+            provider=extract.session(events, Side.ASSISTANT).provider,
         )
 
     def _length(self) -> int:
@@ -188,7 +198,10 @@ class _Reader:
         return position or max((event.at for event in self._events), default=0)
 
     def _spoken(self) -> tuple[Spoken, ...]:
-        """Labelled lines of a side, or its grouped transcript where it labels none."""
+        """Labelled lines of a side, or its grouped transcript where it labels none.
+
+        An assistant of which no word was told has the lines that the caller heard.
+        """
         labelled = [
             self._line(one.side, one.text, one.span, one.action, one.source)
             for one in extract.utterances(self._events)
@@ -200,6 +213,10 @@ class _Reader:
             if one.direction == "said" and one.side not in sides
         ]
         lines = [*labelled, *(line for side in Side for line in _grouped(pieces, side))]
+        lines += [
+            self._line(one.side, one.text, one.span, source=one.source)
+            for one in extract.heard_of_assistant(self._events, GROUP_GAP_MS * self._rate // 1000)
+        ]
         return tuple(sorted(lines, key=lambda line: (line.start_ms, line.side)))
 
     def _line(

@@ -20,6 +20,8 @@ from duplex.values import Json, Side
 _LAST = math.inf
 """Position of what holds only at the end of a call; nothing can come after it."""
 _FIRST = -1.0
+_WORK = frozenset({"tool", "state", "authorization", "correction", "grounded_confirmation"})
+"""Kinds of steps that no word can show."""
 _APART = 1e-6
 """Keeps calls that end in one millisecond in their order, far below :data:`_SAME_MS`."""
 _SAME_MS = 0.5
@@ -49,6 +51,11 @@ class ProcedureGrade:
     steps: tuple[StepGrade, ...] = ()
     critical_steps: tuple[str, ...] = ()
     failed_critical: tuple[str, ...] = ()
+
+    @property
+    def critical_work(self) -> bool:
+        """Whether a critical step can only be seen in what the application reports."""
+        return any(one.step.critical and one.step.kind in _WORK for one in self.steps)
 
     @property
     def failed_steps(self) -> tuple[str, ...]:

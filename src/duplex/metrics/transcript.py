@@ -42,7 +42,7 @@ def transcripts(recording: Recording) -> list[dict[str, Json]]:
             "source": item.source,
             "overlap": _overlaps(item, voices),
         }
-        for item in recording.utterances
+        for item in recording.lines
     ]
 
 
@@ -58,7 +58,7 @@ def _steers(char: str) -> bool:
 
 def _speech_lines(recording: Recording) -> Iterator[tuple[int, str]]:
     voices = _voices(recording)
-    for item in recording.utterances:
+    for item in recording.lines:
         start, end = recording.ms(item.span.start), recording.ms(item.span.end)
         overlap = " [OVERLAP]" if _overlaps(item, voices) else ""
         role = _ROLES[item.side].upper()

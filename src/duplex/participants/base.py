@@ -27,11 +27,14 @@ class Spoken:
 
     ``arrived_at`` is the clock's position at its receipt, in samples; None where
     that is when the loop collects it, or only ``received_at`` (seconds) is known.
+    ``taken_at`` is the engine's position from which it could have been played; None
+    where that is when the loop collects it, because nothing kept it waiting before.
     """
 
     pcm: Pcm
     received_at: float | None = None
     arrived_at: int | None = None
+    taken_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ has the one in memory. Neither knows what the messages mean.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 from urllib.parse import urlsplit, urlunsplit
 
@@ -96,13 +96,20 @@ def _closed(error: ConnectionClosed) -> TransportClosed:
 
 def websocket(endpoint: str, api_key: str, *, close_timeout_ms: int = 1_000) -> Connect:
     """Return what opens a GPT-Live websocket under ``endpoint`` (``http…/v1`` or ``ws…/v1``)."""
-    url = sessions_url(endpoint)
+    headers = {"Authorization": f"Bearer {api_key}"}
+    return bare_websocket(sessions_url(endpoint), headers, close_timeout_ms=close_timeout_ms)
+
+
+def bare_websocket(
+    url: str, headers: Mapping[str, str] | None = None, *, close_timeout_ms: int = 1_000
+) -> Connect:
+    """Return what opens the websocket at ``url``; with ``wss`` its certificate is verified."""
 
     async def open_it(clock: Clock) -> Transport:
         try:
-            connection = await connect(
+            connection = await _SameOrigin(
                 url,
-                additional_headers={"Authorization": f"Bearer {api_key}"},
+                additional_headers=headers,
                 compression=None,
                 max_size=MAX_MESSAGE_BYTES,
                 close_timeout=close_timeout_ms / 1000,
@@ -110,20 +117,31 @@ def websocket(endpoint: str, api_key: str, *, close_timeout_ms: int = 1_000) -> 
             )
         except InvalidStatus as error:
             status = error.response.status_code
-            message = f"{_shown(url)} answered the upgrade with status {status}, wanted 101"
+            message = f"{shown_url(url)} answered the upgrade with status {status}, wanted 101"
             raise TransportRefused(str(status), message) from None
         except (InvalidHandshake, InvalidURI, EOFError) as error:
-            message = f"{_shown(url)} is no websocket: {error}"
+            message = f"{shown_url(url)} is no websocket: {error}"
             raise TransportRefused("refused", message) from None
         except TimeoutError:
-            raise TransportRefused("timeout", f"{_shown(url)} did not answer in time") from None
+            raise TransportRefused("timeout", f"{shown_url(url)} did not answer in time") from None
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            message = f"{_shown(url)} cannot be reached: {reason}"
+            message = f"{shown_url(url)} cannot be reached: {reason}"
             raise TransportRefused("refused", message) from None
         return WebSocketTransport(connection)
 
     return open_it
+
+
+class _SameOrigin(connect):
+    """Opens a websocket and follows no redirect to another scheme, host or port."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        before = _origin(self.uri)
+        found = super().process_redirect(exc)
+        if isinstance(found, str) and _origin(found) != before:
+            return InvalidHandshake(f"it redirects to another origin, {shown_url(found)}")
+        return found
 
 
 def sessions_url(endpoint: str) -> str:
@@ -145,7 +163,13 @@ def _is_loopback(url: str) -> bool:
     return (urlsplit(url).hostname or "") in ("localhost", "127.0.0.1", "::1")
 
 
-def _shown(url: str) -> str:
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    default = {"ws": 80, "wss": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname, parts.port or default
+
+
+def shown_url(url: str) -> str:
     """Return ``url`` for people: without user, password or query, where keys may hide."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]

@@ -194,6 +194,27 @@ def transcripts(events: Iterable[Event]) -> tuple[Transcript, ...]:
     return tuple(found)
 
 
+def heard_of_assistant(events: Sequence[Event], gap: int) -> tuple[Utterance, ...]:
+    """The lines of an assistant that told none of its words: what the caller's session heard.
+
+    Empty when the assistant told any. Pieces less than ``gap`` samples apart are one line.
+    """
+    pieces = transcripts(events)
+    mine = [one for one in pieces if one.side is Side.ASSISTANT and one.direction == "said"]
+    if mine or any(one.side is Side.ASSISTANT for one in utterances(events)):
+        return ()
+    heard = [one for one in pieces if one.side is Side.CALLER and one.direction == "heard"]
+    lines: list[Utterance] = []
+    for piece in sorted(heard, key=lambda one: one.span):
+        words, where = piece.text, piece.span
+        if lines and where.start - lines[-1].span.end < gap:
+            before = lines.pop()
+            words = before.text + words
+            where = Span(start=before.span.start, end=max(before.span.end, where.end))
+        lines.append(Utterance(side=Side.ASSISTANT, text=words, span=where, source="heard"))
+    return tuple(replace(line, text=line.text.strip()) for line in lines)
+
+
 def segments(events: Iterable[Event]) -> tuple[Segment, ...]:
     """Voiced runs of the engine's detector, by start."""
     found = []

@@ -29,6 +29,9 @@ from duplex.run_folder import RunFolder
 from duplex.values import SESSION_RATE_HZ, Event, Json, Segment, Side, ToolCall, Utterance
 from duplex.wavfile import Pcm, Wav, probe_wav, read_wav
 
+LINE_GAP_MS = 500
+"""Heard words this close together are one line."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
@@ -132,6 +135,12 @@ class Recording:
     @property
     def audio_folder(self) -> Path:
         return RunFolder(self.run_dir).audio(self.call_id)
+
+    @property
+    def lines(self) -> tuple[Utterance, ...]:
+        """What was said, by start; an assistant that told no word has what the caller heard."""
+        heard = extract.heard_of_assistant(self.events, self.rate_hz * LINE_GAP_MS // 1000)
+        return tuple(sorted((*self.utterances, *heard), key=lambda one: (one.span, one.side)))
 
     @property
     def ended(self) -> bool:

@@ -24,6 +24,10 @@ from duplex.values import Json, Side
 _DIMENSIONS = tuple(schema.Dimensions.model_fields)
 _MEANT = frozenset({"/error", "/validity/reason", "/observability/tools/executed"})
 """Nulls that say "none", or that somebody passed to a tool."""
+_OURS = ("/duplex/line", "/duplex/claims")
+"""Further values of our own that may be null."""
+_DELEGATION = ("/metrics/task/delegation_accuracy", "/metrics/task/delegations/actual")
+_NO_DELEGATION = "the assistant's protocol has no delegation"
 AUDIO_REASONS = {
     "/metrics/audio": "no response opportunity was counted",
     "/metrics/audio/response_latency_ms": "no caller turn was answered in time",
@@ -92,8 +96,7 @@ def build_result(
     unknown = explain(result.model_dump(exclude={"duplex"}), reasons, _MEANT)
     if figures.timing is None:
         unknown["/duplex/timing"] = reasons.get("/duplex/timing", "timing was not measured")
-    if "/duplex/line" in reasons:
-        unknown["/duplex/line"] = reasons["/duplex/line"]
+    unknown |= {name: reasons[name] for name in _OURS if name in reasons}
     ours["unknown"] = unknown
     return result.model_copy(update={"duplex": ours})
 
@@ -106,6 +109,7 @@ def _status(graded: Grade, failing: Failing | None) -> schema.Status:
 
 def _task(graded: Grade, evidence: Evidence, *, counts: bool) -> schema.TaskMetrics:
     seen = evidence.application_observed
+    delegates = seen and evidence.delegates
     task = graded.counts
     dimensions: dict[str, float | None] = dict.fromkeys(_DIMENSIONS)
     return schema.TaskMetrics(
@@ -117,9 +121,10 @@ def _task(graded: Grade, evidence: Evidence, *, counts: bool) -> schema.TaskMetr
         tool_calls=schema.ActualExpected(
             actual=task.actual_tools if seen else None, expected=task.expected_tools
         ),
-        delegation_accuracy=float(task.delegation_kept) if seen else None,
+        delegation_accuracy=float(task.delegation_kept) if delegates else None,
         delegations=schema.ActualExpected(
-            actual=task.actual_delegations if seen else None, expected=task.expected_delegations
+            actual=task.actual_delegations if delegates else None,
+            expected=task.expected_delegations,
         ),
         turns=schema.ActualExpected(actual=task.actual_turns, expected=task.expected_turns),
     )
@@ -276,6 +281,7 @@ def _reasons(evidence: Evidence, figures: CallFigures, basis: Basis) -> dict[str
         "/metrics/task/semantic_quality": "no judge was asked",
         "/metrics/task/task_completed": "the call does not count",
         **AUDIO_REASONS,
+        **({} if evidence.delegates else dict.fromkeys(_DELEGATION, _NO_DELEGATION)),
         "/metrics/consumption/frontend": "the assistant's session reported no usage",
         "/metrics/consumption/backend": basis.no_tokens,
         "/artifacts": "the file was not written",

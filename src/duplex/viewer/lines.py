@@ -75,6 +75,8 @@ def _said(evidence: Evidence, timing: Mapping[str, Json], spoken: Voices) -> Ite
         tags = [] if one.action is None or plain else [one.action.value.lower()]
         if _overlaps(one.start_ms, one.end_ms, spoken.runs(one.side.other)):
             tags.append("overlap")
+        if one.source == "heard":
+            tags.append("as the caller heard it")
         if one.source == "transcript":
             tags.append("inferred")
         start, line = _line(
