@@ -216,10 +216,9 @@ async def test_audio_before_the_start_is_an_error(server: LocalServer) -> None:
         talk.assert_sound()
 
 
-async def test_responses_delegation_is_declined_by_name(server: LocalServer) -> None:
+async def test_decisions_delegation_is_declined_by_name(server: LocalServer) -> None:
     async with talking(server, start=False) as talk:
-        responses = {"type": "responses", "responses": {"model": "gpt-5"}}
-        config = {"model": "gpt-live-1", "delegation": responses}
+        config = {"model": "gpt-live-1", "delegation": {"type": "decisions", "decisions": {}}}
         await talk.connection.session.start(session=config)  # type: ignore[arg-type]
         await talk.until("error")
         assert talk.errors()[0]["param"] == "session.delegation.type"

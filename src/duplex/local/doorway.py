@@ -1,22 +1,24 @@
-"""The HTTP before a websocket: refusals in the API's own shape.
+"""The HTTP before a websocket: refusals in the API's own shape, and requests that are no upgrade.
 
-``websockets`` reads upgrade requests only and drops anything with a body. The
-API's other uses (WebRTC and call control are POSTs) are answered here with an
-HTTP error that says so, instead of a dead connection.
+``websockets`` reads upgrade requests only and drops anything with a body. Other uses of
+the API are plain requests: they are handed to an :class:`HttpDesk`, which answers them,
+instead of leaving a dead connection.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from http import HTTPStatus
 
 from websockets.asyncio.server import ServerConnection
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
-LINGER_SECONDS = 0.5
-"""A declined connection stays open this long, so that the answer outlives the request's body."""
+from duplex.local.http_desk import HttpDesk
+
+MakeDesk = Callable[[asyncio.Transport], HttpDesk]
 
 
 def refusal(status: int, code: str, message: str) -> Response:
@@ -33,21 +35,28 @@ def refusal(status: int, code: str, message: str) -> Response:
     return Response(status, HTTPStatus(status).phrase, headers, body)
 
 
-class Doorway(ServerConnection):
-    """A server connection that answers what is no GET instead of dropping it."""
+def doorway(make_desk: MakeDesk) -> type[ServerConnection]:
+    """Return the connections of one server, whose plain requests ``make_desk``'s desks answer."""
 
-    _begun = False
-    _declined = False
+    class Doorway(ServerConnection):
+        """A server connection that hands what is no GET to a desk instead of dropping it."""
 
-    def data_received(self, data: bytes) -> None:
-        if not self._begun:
-            self._begun = True
-            self._declined = not b"GET ".startswith(data[:4])
-            if self._declined:
-                message = "only primary websocket sessions are served here, not webrtc or calls"
-                answer = refusal(400, "unsupported_transport", message)
-                self.transport.write(answer.serialize())
-                loop = asyncio.get_running_loop()
-                loop.call_later(LINGER_SECONDS, self.transport.close)
-        if not self._declined:
-            super().data_received(data)
+        _begun = False
+        _desk: HttpDesk | None = None
+
+        def data_received(self, data: bytes) -> None:
+            if not self._begun:
+                self._begun = True
+                if not b"GET ".startswith(data[:4]):
+                    self._desk = make_desk(self.transport)
+            if self._desk is not None:
+                self._desk.data_received(data)
+            else:
+                super().data_received(data)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self._desk is not None:
+                self._desk.gone()
+            super().connection_lost(exc)
+
+    return Doorway

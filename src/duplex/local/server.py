@@ -1,4 +1,4 @@
-"""The local server: GPT-Live sessions on a loopback port, or in memory.
+"""The local server: GPT-Live and Realtime sessions on a loopback port, or in memory.
 
 It opens the door (path, key, origin), gives every connection a session of its
 own and closes them all at the end. Voices come from the factory it is given;
@@ -17,15 +17,19 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from duplex.clock import Clock, WallClock
-from duplex.local.doorway import Doorway, refusal
+from duplex.local.doorway import doorway, refusal
 from duplex.local.faults import MakeFault, Refuse
+from duplex.local.http_desk import HttpDesk
+from duplex.local.managed_backend import Responder, respond_by_rule
 from duplex.local.pipe import pipe
+from duplex.local.realtime_session import MakeParty, RealtimeServing
+from duplex.local.responses_http import ResponsesDesk
 from duplex.local.seams import VOICE_RATE_HZ
 from duplex.local.session import LocalSession, MakeVoice
 from duplex.participants.transport import (
@@ -38,6 +42,9 @@ from duplex.participants.transport import (
 from duplex.protocols.gpt_live import SESSION_SECONDS, SESSIONS_PATH
 from duplex.protocols.gpt_live_models import Problem
 from duplex.protocols.gpt_live_server import ServerSession
+from duplex.protocols.realtime import DEFAULT_MODEL, REALTIME_PATH
+from duplex.protocols.realtime import SESSION_SECONDS as REALTIME_SECONDS
+from duplex.protocols.realtime_server import RealtimeMachine
 
 MAX_SESSIONS = 64
 """Sessions served at once; the next is answered 429."""
@@ -47,7 +54,8 @@ class LocalServer:
     """Serves sessions until closed.
 
     ``api_key`` None accepts any bearer token. ``session_seconds`` is how long a
-    session may last before it expires.
+    session may last before it expires. ``make_party`` answers Realtime sessions;
+    without it there is nothing at their path.
     """
 
     def __init__(
@@ -61,12 +69,17 @@ class LocalServer:
         prefix: str = "/v1",
         faults: Sequence[MakeFault] = (),
         session_seconds: float = SESSION_SECONDS,
+        make_party: MakeParty | None = None,
+        respond: Responder = respond_by_rule,
     ) -> None:
         self._make_voice = make_voice
+        self._make_party = make_party
+        self._respond = respond
         self._role = role
         self._api_key = api_key
         self._host, self._port = host, port
         self._prefix = "/" + prefix.strip("/") if prefix.strip("/") else ""
+        self._responses = ResponsesDesk(self._prefix, self._admits)
         self._faults = tuple(faults)
         self._session_seconds = session_seconds
         self._numbers = itertools.count(1)
@@ -81,7 +94,7 @@ class LocalServer:
             self._handle,
             self._host,
             self._port,
-            create_connection=Doorway,
+            create_connection=doorway(self._desk),
             process_request=self._at_the_door,
             origins=[None],
             compression=None,
@@ -124,7 +137,7 @@ class LocalServer:
     def _at_the_door(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer before the upgrade, or let it through."""
         path = urlsplit(request.path).path
-        if not path.startswith(self._prefix + SESSIONS_PATH):
+        if not (path.startswith(self._prefix + SESSIONS_PATH) or self._is_realtime(path)):
             return refusal(404, "not_found", f"there is nothing at {path}")
         if not self._admits(request.headers.get("Authorization", "")):
             return refusal(401, "invalid_api_key", "the bearer token is missing or wrong")
@@ -133,6 +146,9 @@ class LocalServer:
         if (status := self._refusal()) is not None:
             return refusal(status, "refused", "the session was refused on purpose")
         return None
+
+    def _desk(self, transport: asyncio.Transport) -> HttpDesk:
+        return HttpDesk(transport, self._responses.admit, self._responses.respond)
 
     def _admits(self, authorization: str) -> bool:
         scheme, _, token = authorization.partition(" ")
@@ -152,24 +168,35 @@ class LocalServer:
         transport = WebSocketTransport(connection)
         assert connection.request is not None
         path = urlsplit(connection.request.path).path.rstrip("/")
-        if path != self._prefix + SESSIONS_PATH:
+        clock = WallClock(VOICE_RATE_HZ)
+        session: LocalSession | RealtimeServing
+        if self._is_realtime(path):
+            model = parse_qs(urlsplit(connection.request.path).query).get("model", [DEFAULT_MODEL])
+            session = self._realtime(transport, clock, secrets.token_hex(6), model[0][:100])
+        elif path == self._prefix + SESSIONS_PATH:
+            session = self._session(transport, clock, secrets.token_hex(6))
+        else:
             await _decline_sideband(transport)
             return
-        clock = WallClock(VOICE_RATE_HZ)
-        task = asyncio.create_task(self._session(transport, clock, secrets.token_hex(6)).run())
+        task = asyncio.create_task(session.run())
         self._keep(task)
         await asyncio.wait([task])
 
     # -- in memory ----------------------------------------------------------
 
-    def connector(self) -> Connect:
+    def connector(self, *, realtime: bool = False) -> Connect:
         """Return what opens sessions in memory, on the caller's own clock."""
 
         async def open_it(clock: Clock) -> Transport:
             if (status := self._refusal()) is not None:
                 raise TransportRefused(str(status), "the session was refused on purpose")
             ours, theirs = pipe(clock)
-            session = self._session(ours, clock, f"local{next(self._numbers):06d}")
+            name = f"local{next(self._numbers):06d}"
+            session = (
+                self._realtime(ours, clock, name, DEFAULT_MODEL)
+                if realtime
+                else self._session(ours, clock, name)
+            )
             self._keep(asyncio.create_task(session.run()))
             return theirs
 
@@ -188,6 +215,28 @@ class LocalServer:
             role=self._role,
             faults=self._faults,
             session_seconds=self._session_seconds,
+            respond=self._respond,
+        )
+
+    def _is_realtime(self, path: str) -> bool:
+        here = path.rstrip("/") == self._prefix + REALTIME_PATH
+        return here and self._make_party is not None
+
+    def _realtime(
+        self, transport: Transport, clock: Clock, name: str, model: str
+    ) -> RealtimeServing:
+        assert self._make_party is not None, "nobody answers Realtime sessions here"
+        seconds = min(self._session_seconds, REALTIME_SECONDS)
+        expires_at = int(datetime.now(UTC).timestamp() + seconds)
+        machine = RealtimeMachine(session_id=f"sess_{name}", model=model, expires_at=expires_at)
+        return RealtimeServing(
+            transport,
+            clock,
+            machine,
+            make_party=self._make_party,
+            role=self._role,
+            faults=self._faults,
+            session_seconds=seconds,
         )
 
     def _keep(self, task: asyncio.Task[None]) -> None:

@@ -13,7 +13,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    Tag,
+    ValidationError,
+)
 
 from duplex.protocols.gpt_live import clean_text
 from duplex.protocols.gpt_live_models import CODES, Problem
@@ -70,6 +78,21 @@ class _ReasoningItem(_Loose):
     type: Literal["reasoning"]
 
 
+def _kind(item: object) -> str:
+    """The type of an input item; a message may leave it out."""
+    kind = item.get("type", "message") if isinstance(item, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+_Item = Annotated[
+    Annotated[_MessageItem, Tag("message")]
+    | Annotated[_CallItem, Tag("function_call")]
+    | Annotated[_OutputItem, Tag("function_call_output")]
+    | Annotated[_ReasoningItem, Tag("reasoning")],
+    Discriminator(_kind),
+]
+
+
 class _Tool(_Loose):
     type: Literal["function"]
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
@@ -84,13 +107,7 @@ class _Reasoning(_Loose):
 
 class _Request(_Loose):
     model: Text
-    input: (
-        Text
-        | Annotated[
-            list[_MessageItem | _CallItem | _OutputItem | _ReasoningItem],
-            Field(max_length=ITEMS_LIMIT),
-        ]
-    ) = ""
+    input: Text | Annotated[list[_Item], Field(max_length=ITEMS_LIMIT)] = ""
     instructions: Text | None = None
     tools: Annotated[list[_Tool], Field(max_length=128)] | None = None
     tool_choice: JsonValue = "auto"
@@ -133,7 +150,9 @@ def read_request(body: Mapping[str, Json], memory: Memory) -> Wanted | Problem:
     try:
         request = _Request.model_validate(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        # Of several shapes an input may have, the one that fitted furthest says most.
+        found = error.errors(include_url=False, include_input=False)
+        first = max(found, key=lambda one: len(one["loc"]))
         path = _path(first["loc"])
         code = CODES.get(first["type"], "invalid_type")
         return Problem(code=code, message=f"{path}: {first['msg'].lower()}", param=path)
@@ -174,13 +193,16 @@ def read_request(body: Mapping[str, Json], memory: Memory) -> Wanted | Problem:
     )
 
 
+_CHOICES = frozenset({"str", "message", "function_call", "function_call_output", "reasoning"})
+
+
 def _path(location: tuple[int | str, ...]) -> str:
-    """Join a location, leaving out what names only a choice of our own models."""
+    """Join a location, leaving out the tags of unions."""
     path = ""
-    for part in location:
+    for index, part in enumerate(location):
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part[:1] != "_" and part.isidentifier() and part != "str":
+        elif part.isidentifier() and (part not in _CHOICES or index == 0):
             path += f".{part}" if path else part
     return path or "body"
 
