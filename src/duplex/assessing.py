@@ -15,7 +15,8 @@ from duplex.metrics.claims import claims_of
 from duplex.metrics.contract import Settings
 from duplex.metrics.from_recording import contract_of
 from duplex.metrics.line import line_of
-from duplex.metrics.of_call import timing_of_call
+from duplex.metrics.of_call import interrupted_of, timing_of_call
+from duplex.metrics.relay import NEVER_CUT
 from duplex.metrics.ticks import ticks_of
 from duplex.metrics.timing_policy import TimingPolicy
 from duplex.metrics.transcript import transcript_text, transcripts
@@ -56,10 +57,12 @@ def assess(
                 "words": words_of(recording, scenario).as_json(),
                 "line": line,
                 "claims": claims,
+                "interrupted_replies": _cuts(recording),
             },
             unknown={"/duplex/timing": "no sound was recorded"}
             | ({"/duplex/line": why} if why else {})
-            | ({"/duplex/claims": unclaimed} if unclaimed else {}),
+            | ({"/duplex/claims": unclaimed} if unclaimed else {})
+            | ({"/duplex/interrupted_replies": NEVER_CUT} if _cuts(recording) is None else {}),
         ),
         basis=basis,
         conversation_audio=folder.relative(audio / "conversation.wav"),
@@ -73,6 +76,14 @@ def assess(
         lines = "".join(json.dumps(tick, allow_nan=False) + "\n" for tick in ticks)
         folder.write_text(audio / "ticks.jsonl", lines)
     return result
+
+
+def _cuts(recording: Recording) -> list[Json] | None:
+    """Replies of the assistant that were cut; None where its protocol does not tell."""
+    cuts = interrupted_of(recording)
+    if cuts is None:
+        return None
+    return [{"heard_ms": cut.heard_ms, "received_ms": cut.received_ms} for cut in cuts]
 
 
 def not_held(options: RunOptions, scenario: Scenario, basis: Basis) -> schema.Result:
@@ -106,10 +117,11 @@ def basis_of(options: RunOptions, *, recorded: bool) -> Basis:
         )
     if options.caller == "local":
         return Basis(audio_source="dual_local" if far == "local" else f"local_{far}")
-    source = "dual_gpt_live" if far == "gpt_live" else f"gpt_live_{far}"
+    near = options.caller.replace("-", "_")
+    source = f"dual_{far}" if far == near else f"{near}_{far}"
     return Basis(
         audio_source=source,
-        caller_mode="gpt-live",
+        caller_mode=options.caller,
         attribution="post_hoc_audio_and_transcript",
         validity_scope="frontend_only_caller_delegation",
         caller_tells_agenda=False,

@@ -14,7 +14,7 @@ from duplex.values import SESSION_RATE_HZ, Action, Event, Json, Side, Span, Tool
 
 GROUP_GAP_MS = 500
 """Transcript pieces of one side this close together are one line."""
-WITHOUT_DELEGATION = frozenset({"twilio", "pcm", "python"})
+WITHOUT_DELEGATION = frozenset({"realtime", "twilio", "pcm", "python"})
 """Providers whose protocol has no delegation: tools are called, or reported, without it."""
 MIN_HEARD_MS = 150
 """Less voice than this in a whole call is no speech."""

@@ -31,6 +31,8 @@ from duplex.values import Json, Side
 
 BELIEVED_MS = 5_000
 """Audio that came further than this from the tick it was played in did not: a clock jumped."""
+TELLS_REPLIES = frozenset({"realtime"})
+"""Providers whose sessions tell of every reply that is cut."""
 _STEMS = Roles(order=(Side.CALLER, Side.ASSISTANT), source="stems")
 
 
@@ -137,10 +139,6 @@ def _clock(recording: Recording) -> ClockFacts | None:
         )
         for side in Side
     )
-    interrupted = tuple(
-        InterruptedReply(heard_ms=item.heard_ms, received_ms=item.received_ms)
-        for item in recording.interrupted
-    )
     return ClockFacts(
         caller_drift_ppm=caller_ppm,
         assistant_drift_ppm=assistant_ppm,
@@ -151,8 +149,18 @@ def _clock(recording: Recording) -> ClockFacts | None:
         underrun_samples=_both(counts, "underrun"),
         idle_samples=_both(counts, "idle"),
         discarded_samples=_both(counts, "discarded"),
-        interrupted=interrupted or None,
+        interrupted=interrupted_of(recording),
     )
+
+
+def interrupted_of(recording: Recording) -> tuple[InterruptedReply, ...] | None:
+    """The assistant's replies that were cut; None where its protocol tells of none."""
+    found = tuple(
+        InterruptedReply(heard_ms=item.heard_ms, received_ms=item.received_ms)
+        for item in recording.interrupted
+    )
+    tells = recording.session(Side.ASSISTANT).provider in TELLS_REPLIES
+    return found if found or tells else None
 
 
 def _both(counts: Mapping[str, Json] | None, name: str) -> int | None:

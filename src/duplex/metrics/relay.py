@@ -34,7 +34,7 @@ _NONE_RECORDED = "the call recorded none"
 _NO_REPLY = "no reply with a latency was matched with an arrival"
 _NO_FIRST_BYTE = "the assistant's stream never stopped, so no reply has a first byte of its own"
 _NOT_TOLD = "the session did not say when its messages had left"
-_NEVER_CUT = "no reply was told to be cut; only a protocol with replies can tell"
+NEVER_CUT = "no reply was told to be cut; only a protocol with replies can tell"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ def clock_unknown(facts: ClockFacts) -> dict[str, str]:
     reasons = {
         "/drift_ppm/caller": caller,
         "/drift_ppm/assistant": assistant,
-        "/interrupted_replies": _NEVER_CUT,
+        "/interrupted_replies": NEVER_CUT,
     }
     return {pointer: why for pointer, why in reasons.items() if why is not None}
 

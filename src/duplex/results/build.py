@@ -24,7 +24,7 @@ from duplex.values import Json, Side
 _DIMENSIONS = tuple(schema.Dimensions.model_fields)
 _MEANT = frozenset({"/error", "/validity/reason", "/observability/tools/executed"})
 """Nulls that say "none", or that somebody passed to a tool."""
-_OURS = ("/duplex/line", "/duplex/claims")
+_OURS = ("/duplex/line", "/duplex/claims", "/duplex/interrupted_replies")
 """Further values of our own that may be null."""
 _DELEGATION = ("/metrics/task/delegation_accuracy", "/metrics/task/delegations/actual")
 _NO_DELEGATION = "the assistant's protocol has no delegation"
