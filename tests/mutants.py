@@ -49,8 +49,8 @@ MUTANTS = (
     ),
     Mutant(
         law="tick_size",
-        line="ear.energy += duplex_energy(pcm, n)",
-        becomes="ear.energy = max(ear.energy, duplex_energy(pcm, n))",
+        line="ear.energy += duplex_energy_of(self.wide, pcm, n)",
+        becomes="ear.energy = max(ear.energy, duplex_energy_of(self.wide, pcm, n))",
     ),
     Mutant(
         law="tick_size_of_holds",

@@ -26,6 +26,7 @@
 #include "_noise.h"
 #include "_room.h"
 #include "_microphone.h"
+#include "_codec.h"
 #include "_telephony.h"
 #include "_loss.h"
 
@@ -48,31 +49,32 @@ static void chain_begin_block(line_t *l)
 /* Add to x every sound that is the caller's own, or every other one and the beds. */
 static int64_t chain_bus(line_t *l, int own, int16_t *x, int16_t *noise, int64_t n)
 {
-    int any = 0, k;
-    memset(l->bus, 0, (size_t)n * sizeof(float));
-    for (k = 0; k < l->n_sounds; k++)
-        if ((l->sounds[k].needs_quiet != 0) == own)
-            any |= sounds_add(l, &l->sounds[k], n);
-    for (k = 0; k < l->n_beds && !own; k++, any = 1) {
-        if (l->beds[k].loop == NULL)
-            bed_white(&l->beds[k], l, n);
-        else
-            bed_loop(&l->beds[k], l, n);
-    }
+    int any = own ? 0 : l->n_beds, k;
+    for (k = 0; k < l->n_sounds && !any; k++)
+        any = (l->sounds[k].needs_quiet != 0) == own && sounds_sound(l, &l->sounds[k], n);
     if (!any) {
         if (noise != NULL)
             memset(noise, 0, (size_t)n * sizeof(int16_t));
         return 0;
     }
-    round_floats(l->bus, l->mixed, n);
-    if (noise != NULL)
-        memcpy(noise, l->mixed, (size_t)n * sizeof(int16_t));
-    return add_held(x, l->mixed, n);
+    if (own || l->n_beds == 0)
+        memset(l->bus, 0, (size_t)n * sizeof(float));
+    for (k = 0; k < l->n_beds && !own; k++) {
+        if (l->beds[k].loop == NULL)
+            bed_white(&l->beds[k], l, n, k == 0);
+        else
+            bed_loop(&l->beds[k], l, n, k == 0);
+    }
+    for (k = 0; k < l->n_sounds; k++)
+        if ((l->sounds[k].needs_quiet != 0) == own)
+            sounds_add(l, &l->sounds[k], n);
+    return bus_finish(l->bus, noise != NULL ? noise : l->mixed, x, n);
 }
 
 static void chain_part(line_t *l, int16_t *x, int16_t *noise, int64_t n)
 {
     const int64_t at = l->position;
+    double *const signal = l->signals[0] + 8, *const other = l->signals[1] + 8;
     if (l->n_sounds)
         l->clipped += chain_bus(l, 1, x, NULL, n);
     if (l->n_sounds || l->n_beds)
@@ -84,14 +86,14 @@ static void chain_part(line_t *l, int16_t *x, int16_t *noise, int64_t n)
     if (l->acoustic.on)
         delay_add(&l->acoustic, x, at, n);
     if (l->reverb.on) {
-        widen(x, l->signal, n);
-        reverb_run(&l->reverb, l->signal, l->other, at, n);
-        round_doubles(l->signal, x, n);
+        widen(x, signal, n);
+        reverb_run(&l->reverb, signal, other, at, n);
+        round_doubles(signal, x, n);
     }
     if (l->microphone.on)
-        microphone_run(&l->microphone, x, l->signal, l->other, at, n, l->block);
+        microphone_run(&l->microphone, x, l->signals, at, n, l->block);
     if (l->telephony.on)
-        telephony_run(&l->telephony, x, at, n);
+        telephony_run(&l->telephony, x, l->signals, at, n);
     if (l->loss.model != LOSS_NONE)
         loss_run(&l->loss, l, x, at, n);
 }
@@ -133,7 +135,7 @@ static void CHAIN(line_hear)(line_t *l, const int16_t *played, int64_t n)
     }
 }
 
-void CHAIN(line_round_trip)(const int16_t *steps, const int16_t *x, int16_t *y, int64_t n)
+void CHAIN(line_round_trip)(int law, const int16_t *x, int16_t *y, int64_t n)
 {
-    codec_steps(steps, x, y, n);
+    codec_round_trip(law, x, y, n);
 }

@@ -59,9 +59,9 @@ line_hear_fn line_hear_v3_fn(void)
     return NULL;
 }
 
-void line_round_trip_v3(const int16_t *steps, const int16_t *x, int16_t *y, int64_t n)
+void line_round_trip_v3(int law, const int16_t *x, int16_t *y, int64_t n)
 {
-    (void)steps;
+    (void)law;
     (void)x;
     (void)y;
     (void)n;

@@ -32,7 +32,6 @@ from duplex._playout cimport (
     Log,
     Playout,
     close_run,
-    duplex_energy,
     log_emit,
     playout_close,
     playout_end_block,
@@ -51,7 +50,9 @@ import struct
 cnp.import_array()
 
 cdef extern from "_kernels.h" nogil:
-    int64_t duplex_mix(const int16_t *a, const int16_t *b, int16_t *out, int64_t n) noexcept
+    uint64_t duplex_energy_of(int wide, const int16_t *x, int64_t n) noexcept
+    int64_t duplex_mix_of(int wide, const int16_t *a, const int16_t *b, int16_t *out,
+                          int64_t n) noexcept
     void duplex_decimate(int wide, const int16_t *x, const int16_t *h, int taps, int factor,
                          int16_t *y, int n) noexcept
     void duplex_interleave(const int16_t *a, const int16_t *b, int16_t *out, int64_t n) noexcept
@@ -268,6 +269,7 @@ cdef class Engine:
         self.block = rate_hz // 50
         self.room = ring
         self.peers = []
+        self.wide = WIDE_KERNELS
         self.lines = lines
         self._set_detector(detector)
         self.log.events = <Event *>calloc(EVENTS, sizeof(Event))
@@ -294,7 +296,6 @@ cdef class Engine:
             self.ahead = 11 * self.factor if self.factor > 1 else 0
             # A tap on every sample within `ahead`, padded to a multiple of sixteen.
             self.taps = (2 * <int>self.ahead + 16) // 16 * 16
-            self.wide = WIDE_KERNELS
             if self.factor == 2:
                 self.fir = duplex_fir_16
             elif self.factor == 3:
@@ -616,8 +617,8 @@ cdef class Engine:
                 self._listen(&self.ears[side], self.out[side] + done, step)
             if self.lined:
                 self._send(done, step)
-            self.clipped += duplex_mix(self.sent[0] + done, self.sent[1] + done,
-                                       self.mixture + done, step)
+            self.clipped += duplex_mix_of(self.wide, self.sent[0] + done, self.sent[1] + done,
+                                          self.mixture + done, step)
             self.position += step
             done += step
             self.span = done
@@ -646,7 +647,7 @@ cdef class Engine:
 
     cdef void _listen(self, Ear *ear, const int16_t *pcm, int64_t n) noexcept nogil:
         if self.detector == RMS:
-            ear.energy += duplex_energy(pcm, n)
+            ear.energy += duplex_energy_of(self.wide, pcm, n)
         elif self.detector == EDGE:
             # Less than a frame of 10 ms came since its queue was emptied, so all fits.
             edge_push(ear.edge, pcm, n)

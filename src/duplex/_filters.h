@@ -65,20 +65,16 @@ static void section_run(line_section *s, double *x, double *y, int64_t n)
     }
 }
 
-/* Filter ``signal`` in place, of at most LINE_BLOCK samples. */
-static void cascade_run(line_cascade *cascade, double *signal, int64_t n)
+/* Filter ``signal`` of at most LINE_BLOCK samples by way of ``other``; return where the result
+ * is. Both have room for eight samples before them. */
+static double *cascade_run(line_cascade *cascade, double *signal, double *other, int64_t n)
 {
-    double one[LINE_BLOCK + 8], two[LINE_BLOCK + 8];
-    double *from = one + 8, *to = two + 8, *swap;
     int k;
-    if (cascade->n == 0)
-        return;
-    memcpy(from, signal, (size_t)n * sizeof(double));
     for (k = 0; k < cascade->n; k++) {
-        section_run(&cascade->sections[k], from, to, n);
-        swap = from;
-        from = to;
-        to = swap;
+        double *const filtered = other;
+        section_run(&cascade->sections[k], signal, other, n);
+        other = signal;
+        signal = filtered;
     }
-    memcpy(signal, from, (size_t)n * sizeof(double));
+    return signal;
 }

@@ -86,6 +86,13 @@ static inline __m128i duplex_sums(__m128i a, __m128i b, __m128i c, __m128i d)
     c = _mm_add_epi32(_mm_unpacklo_epi32(c, d), _mm_unpackhi_epi32(c, d));
     return _mm_add_epi32(_mm_unpacklo_epi64(a, c), _mm_unpackhi_epi64(a, c));
 }
+
+/* Four sums in Q15, rounded and held inside int16. */
+static inline void duplex_store_q15(int16_t *y, __m128i sums)
+{
+    sums = _mm_srai_epi32(_mm_add_epi32(sums, _mm_set1_epi32(1 << 14)), 15);
+    _mm_storel_epi64((__m128i *)y, _mm_packs_epi32(sums, sums));
+}
 #endif
 
 /* out = a[0] b[0] a[1] b[1] ... */
@@ -111,10 +118,9 @@ static inline int16_t duplex_q15(int32_t sum)
 static void duplex_decimate_baseline(const int16_t *x, const int16_t *h, int taps, int factor,
                                      int16_t *y, int n)
 {
-    int m, j, k;
+    int m, j;
     for (m = 0; m < n; m += 4) {
         const int16_t *in = x + (int64_t)m * factor;
-        int32_t sums[4] = {0, 0, 0, 0};
 #if DUPLEX_SSE2
         __m128i a = _mm_setzero_si128(), b = a, c = a, d = a;
         for (j = 0; j < taps; j += 8) {
@@ -128,14 +134,16 @@ static void duplex_decimate_baseline(const int16_t *x, const int16_t *h, int tap
             at += factor;
             d = _mm_add_epi32(d, _mm_madd_epi16(tap, _mm_loadu_si128((const __m128i *)at)));
         }
-        _mm_storeu_si128((__m128i *)sums, duplex_sums(a, b, c, d));
+        duplex_store_q15(y + m, duplex_sums(a, b, c, d));
 #else
-        for (k = 0; k < 4; k++)
+        int k;
+        for (k = 0; k < 4; k++) {
+            int32_t sum = 0;
             for (j = 0; j < taps; j++)
-                sums[k] += (int32_t)in[k * factor + j] * (int32_t)h[j];
+                sum += (int32_t)in[k * factor + j] * (int32_t)h[j];
+            y[m + k] = duplex_q15(sum);
+        }
 #endif
-        for (k = 0; k < 4; k++)
-            y[m + k] = duplex_q15(sums[k]);
     }
 }
 
@@ -148,10 +156,9 @@ __attribute__((target("avx2"))) static inline __m128i duplex_half(__m256i v)
 __attribute__((target("avx2"))) static void
 duplex_decimate_avx2(const int16_t *x, const int16_t *h, int taps, int factor, int16_t *y, int n)
 {
-    int m, j, k;
+    int m, j;
     for (m = 0; m < n; m += 4) {
         const int16_t *in = x + (int64_t)m * factor;
-        int32_t sums[4];
         __m256i a = _mm256_setzero_si256(), b = a, c = a, d = a;
         for (j = 0; j < taps; j += 16) {
             const __m256i tap = _mm256_loadu_si256((const __m256i *)(h + j));
@@ -164,11 +171,45 @@ duplex_decimate_avx2(const int16_t *x, const int16_t *h, int taps, int factor, i
             at += factor;
             d = _mm256_add_epi32(d, _mm256_madd_epi16(tap, _mm256_loadu_si256((const __m256i *)at)));
         }
-        _mm_storeu_si128((__m128i *)sums, duplex_sums(duplex_half(a), duplex_half(b),
-                                                      duplex_half(c), duplex_half(d)));
-        for (k = 0; k < 4; k++)
-            y[m + k] = duplex_q15(sums[k]);
+        duplex_store_q15(y + m, duplex_sums(duplex_half(a), duplex_half(b), duplex_half(c),
+                                            duplex_half(d)));
     }
+}
+#endif
+
+#if DUPLEX_AVX2
+__attribute__((target("avx2"))) static inline uint64_t duplex_energy_avx2(const int16_t *x, int64_t n)
+{
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i low = zero, high = zero;
+    uint64_t lanes[4];
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const __m256i v = _mm256_loadu_si256((const __m256i *)(x + i));
+        const __m256i pairs = _mm256_madd_epi16(v, v);
+        low = _mm256_add_epi64(low, _mm256_unpacklo_epi32(pairs, zero));
+        high = _mm256_add_epi64(high, _mm256_unpackhi_epi32(pairs, zero));
+    }
+    _mm256_storeu_si256((__m256i *)lanes, _mm256_add_epi64(low, high));
+    return lanes[0] + lanes[1] + lanes[2] + lanes[3] + duplex_energy(x + i, n - i);
+}
+
+__attribute__((target("avx2"))) static inline int64_t
+duplex_mix_avx2(const int16_t *a, const int16_t *b, int16_t *out, int64_t n)
+{
+    __m256i differ = _mm256_setzero_si256();
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const __m256i va = _mm256_loadu_si256((const __m256i *)(a + i));
+        const __m256i vb = _mm256_loadu_si256((const __m256i *)(b + i));
+        const __m256i held = _mm256_adds_epi16(va, vb);
+        differ = _mm256_or_si256(differ, _mm256_xor_si256(held, _mm256_add_epi16(va, vb)));
+        _mm256_storeu_si256((__m256i *)(out + i), held);
+    }
+    /* Clipping is rare: only then is it counted, by doing the stretch again. */
+    if (!_mm256_testz_si256(differ, differ))
+        i = 0;
+    return duplex_mix(a + i, b + i, out + i, n - i);
 }
 #endif
 
@@ -194,6 +235,27 @@ static inline void duplex_decimate(int wide, const int16_t *x, const int16_t *h,
 #endif
     (void)wide;
     duplex_decimate_baseline(x, h, taps, factor, y, n);
+}
+
+static inline uint64_t duplex_energy_of(int wide, const int16_t *x, int64_t n)
+{
+#if DUPLEX_AVX2
+    if (wide)
+        return duplex_energy_avx2(x, n);
+#endif
+    (void)wide;
+    return duplex_energy(x, n);
+}
+
+static inline int64_t duplex_mix_of(int wide, const int16_t *a, const int16_t *b, int16_t *out,
+                                    int64_t n)
+{
+#if DUPLEX_AVX2
+    if (wide)
+        return duplex_mix_avx2(a, b, out, n);
+#endif
+    (void)wide;
+    return duplex_mix(a, b, out, n);
 }
 
 #endif

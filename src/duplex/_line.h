@@ -29,6 +29,7 @@ enum {
     LINE_PAST = 4096     /* samples a concealment may look back, a power of two */
 };
 
+enum { LAW_MU = 0, LAW_A = 1 };
 enum { LOSS_NONE = 0, LOSS_IID = 1, LOSS_BURST = 2, LOSS_GILBERT = 3 };
 
 /* Whether the source speaks, and how loud: learnt at the end of every 20 ms. */
@@ -36,7 +37,7 @@ typedef struct {
     uint64_t energy;     /* of this block so far */
     int64_t quiet;       /* whole quiet blocks in a row */
     int onset;           /* the last block began an utterance */
-    /* Active level after P.56 with a memory of 10 s, in steps of 1 ms. */
+    /* Active level after P.56, in steps of 1 ms. */
     int follow;
     int64_t step;        /* samples in 1 ms */
     int64_t filled;
@@ -44,7 +45,8 @@ typedef struct {
     double fast, slow;   /* the envelope, in two stages */
     double squares[15], lengths[15];
     int hang[15];
-    double level;        /* RMS of active speech by now */
+    double estimate;     /* RMS of active speech, 0 until there was some */
+    double level;        /* what gains go by */
 } line_voice;
 
 /* A gain that is only ever a straight line within a block. */
@@ -140,9 +142,11 @@ typedef struct {
     int16_t up[6][LINE_PHASE]; /* oldest first */
     int16_t past[LINE_TAPS + LINE_BLOCK + 64];
     int16_t narrow[LINE_PHASE + LINE_BLOCK + 16];
+    int32_t pairs[LINE_PHASE + LINE_BLOCK + 16];
+    int16_t phases[6][LINE_BLOCK / 2 + 16];
     line_cascade band;
     double gain;
-    const int16_t *steps; /* what each value, less its two low bits, comes back as */
+    int law;
 } line_telephony;
 
 typedef struct {
@@ -187,7 +191,7 @@ typedef struct line_t {
     line_loss loss;
     float bus[LINE_BLOCK];
     float white[LINE_WHITE];
-    double signal[LINE_BLOCK], other[LINE_BLOCK];
+    double signals[3][LINE_BLOCK + 8]; /* eight samples of past before each */
     int16_t mixed[LINE_BLOCK];
     uint8_t *mask;         /* one byte a packet that began: lost or not */
     int64_t n_mask, mask_room;
@@ -203,7 +207,7 @@ line_hear_fn line_hear_baseline_fn(void);
 /* NULL where this build or processor has no newer kernels. */
 line_run_fn line_run_v3_fn(void);
 line_hear_fn line_hear_v3_fn(void);
-void line_round_trip_baseline(const int16_t *steps, const int16_t *x, int16_t *y, int64_t n);
-void line_round_trip_v3(const int16_t *steps, const int16_t *x, int16_t *y, int64_t n);
+void line_round_trip_baseline(int law, const int16_t *x, int16_t *y, int64_t n);
+void line_round_trip_v3(int law, const int16_t *x, int16_t *y, int64_t n);
 
 #endif

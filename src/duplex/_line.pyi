@@ -12,7 +12,7 @@ _Section = tuple[Sequence[float], float, float]
 
 def kernels_wanted(asked: str | None = None) -> str: ...
 def stream_key(seed: int, leg: int, stream: int) -> int: ...
-def round_trip(steps: _Pcm, pcm: _Pcm, kernels: str | None = None) -> _Pcm: ...
+def round_trip(law: int, pcm: _Pcm, kernels: str | None = None) -> _Pcm: ...
 
 @final
 class Line:
@@ -76,7 +76,7 @@ class Line:
         phases: Sequence[Sequence[int]],
         band: Sequence[_Section],
         gain: float,
-        steps: _Pcm,
+        law: int,
     ) -> None: ...
     def set_loss(
         self,

@@ -48,19 +48,21 @@ def stream_key(uint64_t seed, int leg, int stream) -> int:
     return draw(draw(seed, <uint64_t>leg), <uint64_t>stream)
 
 
-def round_trip(steps, pcm, kernels=None):
-    """Return ``pcm`` after a codec: ``steps`` has what x >> 2 comes back as, from -8192 on."""
-    cdef const int16_t[::1] table = steps
-    cdef const int16_t[::1] x = pcm
-    if table.shape[0] != 16384:
-        raise ValueError(f"steps has {table.shape[0]} values, not 16384")
-    made = np.empty(len(pcm), np.int16)
-    cdef int16_t[::1] y = made
-    cdef int64_t n = x.shape[0]
-    if n and kernels_wanted(kernels) == "v3":
-        line_round_trip_v3(&table[0], &x[0], &y[0], n)
-    elif n:
-        line_round_trip_baseline(&table[0], &x[0], &y[0], n)
+def round_trip(int law, cnp.ndarray pcm not None, kernels=None):
+    """Return int16 ``pcm`` after G.711: ``law`` 0 is mu, 1 is A."""
+    cdef str chosen = kernels_wanted(kernels)
+    cdef cnp.npy_intp n = cnp.PyArray_SIZE(pcm)
+    if law not in (0, 1):
+        raise ValueError(f"law {law} is neither 0 (mu) nor 1 (A)")
+    if cnp.PyArray_TYPE(pcm) != cnp.NPY_INT16 or not cnp.PyArray_ISCARRAY_RO(pcm):
+        raise TypeError(f"pcm is {pcm.dtype}, not contiguous int16")
+    made = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_INT16)
+    cdef const int16_t *x = <const int16_t *>cnp.PyArray_DATA(pcm)
+    cdef int16_t *y = <int16_t *>cnp.PyArray_DATA(made)
+    if chosen == "v3":
+        line_round_trip_v3(law, x, y, n)
+    else:
+        line_round_trip_baseline(law, x, y, n)
     return made
 
 
@@ -271,7 +273,7 @@ cdef class Line:
         m.lost_bits = 16 - bits
         m.on = 1
 
-    def set_telephony(self, int factor, taps, phases, band, double gain, steps) -> None:
+    def set_telephony(self, int factor, taps, phases, band, double gain, int law) -> None:
         """Set the telephone: ``factor`` to 8 kHz, its filter in Q15 and by phases in Q14."""
         cdef line_telephony *t = &self.state.telephony
         cdef int k, j
@@ -285,14 +287,14 @@ cdef class Line:
                 for j in range(LINE_PHASE):
                     t.up[k][j] = phases[k][j]
             self.delay += len(taps) - 1
-        if len(steps) != 16384:
-            raise ValueError(f"steps has {len(steps)} values, not 16384")
+        if law not in (0, 1):
+            raise ValueError(f"law {law} is neither 0 (mu) nor 1 (A)")
         t.factor = factor
         t.span = len(taps)
         t.taps = (len(taps) + 15) // 16 * 16
         self._set_cascade(&t.band, band)
         t.gain = gain
-        t.steps = self._pcm(steps)
+        t.law = law
         t.on = 1
 
     def set_loss(self, uint64_t key, int model, int64_t packet, int64_t burst, uint64_t to_bad,

@@ -94,7 +94,7 @@ cdef extern from "_line.h" nogil:
         int16_t up[6][32]
         line_cascade band
         double gain
-        const int16_t *steps
+        int law
     ctypedef struct line_loss:
         int model
         int conceals
@@ -143,7 +143,7 @@ cdef extern from "_line.h" nogil:
     hear_fn line_hear_v3_fn() noexcept
     void line_init(line_t *l, int32_t rate_hz, double expected) noexcept
     double line_reverb_energy(line_reverb *r, int64_t n) noexcept
-    void line_round_trip_baseline(const int16_t *steps, const int16_t *x, int16_t *y,
+    void line_round_trip_baseline(int law, const int16_t *x, int16_t *y,
                                   int64_t n) noexcept
-    void line_round_trip_v3(const int16_t *steps, const int16_t *x, int16_t *y,
+    void line_round_trip_v3(int law, const int16_t *x, int16_t *y,
                             int64_t n) noexcept

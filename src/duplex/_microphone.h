@@ -43,24 +43,25 @@ static inline double muffled(const line_microphone *m, int64_t at)
     return near >= m->muffle_fade ? 1.0 : (double)near / (double)m->muffle_fade;
 }
 
-static void microphone_muffle(line_microphone *m, double *signal, double *other, int64_t at,
-                              int64_t n)
+/* ``signal`` is one of the three; the others are free. */
+static void microphone_muffle(line_microphone *m, double (*signals)[LINE_BLOCK + 8],
+                              double *signal, int64_t at, int64_t n)
 {
+    double *const free_one = signals[signal == signals[0] + 8] + 8;
+    double *dull;
     int64_t i;
-    memcpy(other, signal, (size_t)n * sizeof(double));
-    cascade_run(&m->muffled, other, n);
+    memcpy(free_one, signal, (size_t)n * sizeof(double));
+    dull = cascade_run(&m->muffled, free_one, signals[2] + 8, n);
     if (at + n <= m->muffle_start || at >= m->muffle_end)
         return;
     for (i = 0; i < n; i++)
-        signal[i] = signal[i] + muffled(m, at + i) * (other[i] - signal[i]);
+        signal[i] = signal[i] + muffled(m, at + i) * (dull[i] - signal[i]);
 }
 
-static void microphone_convert(const line_microphone *m, const double *signal, int16_t *x,
-                               int64_t n)
+static void microphone_convert(const line_microphone *m, int16_t *x, int64_t n)
 {
     const int32_t dc = m->dc, clip = m->clip, bits = m->lost_bits;
     int64_t i;
-    round_doubles(signal, x, n);
     if (dc == 0 && clip >= 32768 && bits == 0)
         return;
     for (i = 0; i < n; i++) {
@@ -71,22 +72,28 @@ static void microphone_convert(const line_microphone *m, const double *signal, i
     }
 }
 
-static void microphone_run(line_microphone *m, int16_t *x, double *signal, double *other,
+static void microphone_run(line_microphone *m, int16_t *x, double (*signals)[LINE_BLOCK + 8],
                            int64_t at, int64_t n, int64_t block)
 {
+    double *signal = signals[0] + 8;
     int64_t i;
+    if (m->band.n == 0 && m->muffle_below == 0 && !m->agc && m->gain == 1.0f) {
+        microphone_convert(m, x, n);
+        return;
+    }
     widen(x, signal, n);
-    cascade_run(&m->band, signal, n);
+    signal = cascade_run(&m->band, signal, signals[1] + 8, n);
     if (m->muffle_below)
-        microphone_muffle(m, signal, other, at, n);
+        microphone_muffle(m, signals, signal, at, n);
     if (m->agc) {
         for (i = 0; i < n; i++)
             signal[i] *= (double)ramp_at(&m->agc_ramp, at % block + i, block);
         /* Listens to what comes before its own gain, as the input is what it levels. */
-        m->agc_energy += energy_of(x, n);
+        m->agc_energy += duplex_energy(x, n);
     }
     if (m->gain != 1.0f)
         for (i = 0; i < n; i++)
             signal[i] *= (double)m->gain;
-    microphone_convert(m, signal, x, n);
+    round_doubles(signal, x, n);
+    microphone_convert(m, x, n);
 }

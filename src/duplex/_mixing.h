@@ -31,17 +31,24 @@ static inline int16_t round_double(double v)
     return (int16_t)(int32_t)((v + ROUND_DOUBLE) - ROUND_DOUBLE);
 }
 
-static void round_floats(const float *restrict x, int16_t *restrict y, int64_t n)
-{
-    int64_t i;
-    for (i = 0; i < n; i++)
-        y[i] = round_float(x[i]);
-}
-
 static void round_doubles(const double *restrict x, int16_t *restrict y, int64_t n)
 {
-    int64_t i;
-    for (i = 0; i < n; i++)
+    int64_t i = 0;
+#if defined(LINE_WIDE)
+    for (; i + 8 <= n; i += 8) {
+        const __m128i low = _mm256_cvtpd_epi32(_mm256_loadu_pd(x + i));
+        const __m128i high = _mm256_cvtpd_epi32(_mm256_loadu_pd(x + i + 4));
+        _mm_storeu_si128((__m128i *)(y + i), _mm_packs_epi32(low, high));
+    }
+#elif DUPLEX_SSE2
+    for (; i + 4 <= n; i += 4) {
+        const __m128i low = _mm_cvtpd_epi32(_mm_loadu_pd(x + i));
+        const __m128i high = _mm_cvtpd_epi32(_mm_loadu_pd(x + i + 2));
+        const __m128i four = _mm_unpacklo_epi64(low, high);
+        _mm_storel_epi64((__m128i *)(y + i), _mm_packs_epi32(four, four));
+    }
+#endif
+    for (; i < n; i++)
         y[i] = round_double(x[i]);
 }
 
@@ -52,50 +59,72 @@ static void widen(const int16_t *restrict x, double *restrict y, int64_t n)
         y[i] = (double)x[i];
 }
 
-/* x += y, held inside int16; returns how many samples were held. */
-static int64_t add_held(int16_t *restrict x, const int16_t *restrict y, int64_t n)
+/* noise = bus, rounded; x += noise, held inside int16; returns how many samples were held. */
+static int64_t bus_finish(const float *restrict bus, int16_t *restrict noise, int16_t *restrict x,
+                          int64_t n)
 {
-    int64_t held = 0, i;
-    int32_t any = 0;
-    for (i = 0; i < n; i++) {
-        int32_t sum = (int32_t)x[i] + (int32_t)y[i];
-        int16_t kept = hold16(sum);
-        any |= sum ^ kept;
-        x[i] = kept;
+    int64_t held = 0, i = 0;
+#if DUPLEX_SSE2
+    __m128i differ = _mm_setzero_si128();
+    for (; i + 8 <= n; i += 8) {
+        /* The processor rounds to even by default, as round_float does. */
+        const __m128i low = _mm_cvtps_epi32(_mm_loadu_ps(bus + i));
+        const __m128i high = _mm_cvtps_epi32(_mm_loadu_ps(bus + i + 4));
+        const __m128i y = _mm_packs_epi32(low, high);
+        const __m128i before = _mm_loadu_si128((const __m128i *)(x + i));
+        const __m128i sum = _mm_adds_epi16(before, y);
+        differ = _mm_or_si128(differ, _mm_xor_si128(sum, _mm_add_epi16(before, y)));
+        _mm_storeu_si128((__m128i *)(noise + i), y);
+        _mm_storeu_si128((__m128i *)(x + i), sum);
     }
-    if (any)
-        for (i = 0; i < n; i++)
-            held += x[i] == 32767 || x[i] == -32768;
+    if (_mm_movemask_epi8(_mm_cmpeq_epi8(differ, _mm_setzero_si128())) != 0xffff) {
+        int64_t k;
+        for (k = 0; k < i; k++)
+            held += x[k] == 32767 || x[k] == -32768;
+    }
+#endif
+    for (; i < n; i++) {
+        int32_t sum;
+        noise[i] = round_float(bus[i]);
+        sum = (int32_t)x[i] + noise[i];
+        x[i] = hold16(sum);
+        held += sum != x[i];
+    }
     return held;
 }
 
-/* y += x * gain, the gain that of sample ``at`` of its block and on. */
-static void add_ramped(float *restrict y, const float *restrict x, int64_t n, const line_ramp *r,
-                       int64_t at, int64_t block)
+/* y += x * gain, or y = x * gain for the first; the gain is that of sample ``at`` of its
+ * block and on. */
+static void add_floats(float *restrict y, const float *restrict x, int64_t n,
+                       const line_ramp *r, int64_t at, int64_t block, int first)
 {
     const float from = r->from, slope = (r->to - r->from) / (float)block;
     int64_t i;
-    if (r->from == r->to) {
+    if (first && r->from == r->to)
         for (i = 0; i < n; i++)
-            y[i] += x[i] * from;
-        return;
-    }
-    for (i = 0; i < n; i++)
-        y[i] += x[i] * (from + slope * (float)(int32_t)(at + i));
+            y[i] = x[i] * from;
+    else if (first)
+        for (i = 0; i < n; i++)
+            y[i] = x[i] * (from + slope * (float)(int32_t)(at + i));
+    else
+        for (i = 0; i < n; i++)
+            y[i] += x[i] * (from + slope * (float)(int32_t)(at + i));
 }
 
-static void add_ramped_pcm(float *restrict y, const int16_t *restrict x, int64_t n,
-                           const line_ramp *r, int64_t at, int64_t block)
+static void add_pcm(float *restrict y, const int16_t *restrict x, int64_t n,
+                    const line_ramp *r, int64_t at, int64_t block, int first)
 {
     const float from = r->from, slope = (r->to - r->from) / (float)block;
     int64_t i;
-    if (r->from == r->to) {
+    if (first && r->from == r->to)
         for (i = 0; i < n; i++)
-            y[i] += (float)x[i] * from;
-        return;
-    }
-    for (i = 0; i < n; i++)
-        y[i] += (float)x[i] * (from + slope * (float)(int32_t)(at + i));
+            y[i] = (float)x[i] * from;
+    else if (first)
+        for (i = 0; i < n; i++)
+            y[i] = (float)x[i] * (from + slope * (float)(int32_t)(at + i));
+    else
+        for (i = 0; i < n; i++)
+            y[i] += (float)x[i] * (from + slope * (float)(int32_t)(at + i));
 }
 
 static inline float ramp_at(const line_ramp *r, int64_t at, int64_t block)

@@ -16,7 +16,7 @@ static void bed_begin_block(line_bed *bed, const line_voice *voice, double expec
     bed->ramp.to = gain;
 }
 
-static void bed_white(const line_bed *bed, line_t *l, int64_t n)
+static void bed_white(const line_bed *bed, line_t *l, int64_t n, int first)
 {
     int64_t done = 0;
     while (done < n) {
@@ -26,12 +26,12 @@ static void bed_white(const line_bed *bed, line_t *l, int64_t n)
         if (m > n - done)
             m = n - done;
         white_run(bed->key, (uint64_t)(at / LINE_WHITE), l->white);
-        add_ramped(l->bus + done, l->white + into, m, &bed->ramp, at % l->block, l->block);
+        add_floats(l->bus + done, l->white + into, m, &bed->ramp, at % l->block, l->block, first);
         done += m;
     }
 }
 
-static void bed_loop(const line_bed *bed, line_t *l, int64_t n)
+static void bed_loop(const line_bed *bed, line_t *l, int64_t n, int first)
 {
     int64_t done = 0;
     while (done < n) {
@@ -40,7 +40,7 @@ static void bed_loop(const line_bed *bed, line_t *l, int64_t n)
         int64_t m = bed->length - into;
         if (m > n - done)
             m = n - done;
-        add_ramped_pcm(l->bus + done, bed->loop + into, m, &bed->ramp, at % l->block, l->block);
+        add_pcm(l->bus + done, bed->loop + into, m, &bed->ramp, at % l->block, l->block, first);
         done += m;
     }
 }
@@ -142,13 +142,20 @@ static void sound_add(line_t *l, const line_sounds *s, line_voicing *v, int64_t 
     }
 }
 
-static int sounds_add(line_t *l, line_sounds *s, int64_t n)
+/* Whether any is to be heard in the next n samples. */
+static int sounds_sound(const line_t *l, const line_sounds *s, int64_t n)
 {
-    int k, any = 0;
+    int k;
     for (k = 0; k < LINE_VOICES; k++)
-        if (s->voices[k].on && s->voices[k].start < l->position + n) {
+        if (s->voices[k].on && s->voices[k].start < l->position + n)
+            return 1;
+    return 0;
+}
+
+static void sounds_add(line_t *l, line_sounds *s, int64_t n)
+{
+    int k;
+    for (k = 0; k < LINE_VOICES; k++)
+        if (s->voices[k].on && s->voices[k].start < l->position + n)
             sound_add(l, s, &s->voices[k], n);
-            any = 1;
-        }
-    return any;
 }

@@ -35,7 +35,6 @@ from duplex.conditions import (
 )
 from duplex.errors import InputError
 from duplex.line_filters import butterworth, decimator, looked_ahead, rounded
-from duplex.protocols import g711
 
 RATES_HZ = (8_000, 16_000, 24_000, 48_000)
 """Rates a line can have: those that a telephone's 8 kHz divides and the detectors hear."""
@@ -61,6 +60,9 @@ STREAMS = {
     )
 }
 """Each effect's own stream of random numbers; a number never changes its effect."""
+
+LAWS = ("mu", "a")
+"""G.711's laws by the kernels' numbers; mu-law as the ITU's tools decide it."""
 
 _LOOP_BLOCKS = 1_500
 _WHITE_RMS = math.sqrt((65536**2 - 1) / 3)
@@ -145,16 +147,6 @@ def labels(line: Line, effects: Sequence[Effect]) -> list[Label]:
         )
         for number, clip, start, end in line.labels()
     ]
-
-
-def codec_steps(law: str) -> Pcm:
-    """What G.711 makes of each value of ``x >> 2``, from -8192 on.
-
-    The convention is that of ITU-T G.191: negative values are mirrored as ones'
-    complement, which for mu-law differs from Python's ``audioop`` on 508 values.
-    """
-    every = np.arange(-32_768, 32_768, 4, dtype=np.int32).astype(np.int16)
-    return g711.decode(g711.encode(every, law), law)
 
 
 def sounds(effect: Bursts | Tics | SideSpeech, rate_hz: int) -> list[Pcm]:
@@ -309,10 +301,6 @@ def _echo(line: Line, effect: Echo, key: int, live: bool) -> None:
 
 
 def _acoustic(line: Line, effect: AcousticEcho, key: int, live: bool) -> None:
-    if effect.delay_ms < _PACKET_MS:
-        raise InputError(
-            f"acoustic_echo: delay_ms {effect.delay_ms} is below {_PACKET_MS}, the least there is"
-        )
     delay = line.rate_hz * effect.delay_ms // 1000
     line.set_acoustic(delay, rounded(effect.gain), rounded(effect.decay))
 
@@ -363,7 +351,7 @@ def _telephony(line: Line, effect: Telephony, key: int, live: bool) -> None:
         down.phases,
         _telephone_band(),
         rounded(effect.gain),
-        codec_steps(effect.law),
+        LAWS.index(effect.law),
     )
 
 
