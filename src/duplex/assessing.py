@@ -123,7 +123,9 @@ def basis_of(options: RunOptions, *, recorded: bool) -> Basis:
         audio_source=source,
         caller_mode=options.caller,
         attribution="post_hoc_audio_and_transcript",
-        validity_scope="frontend_only_caller_delegation",
+        validity_scope="caller_responses_delegation"
+        if options.simulator_backend_model
+        else "frontend_only_caller_delegation",
         caller_tells_agenda=False,
     )
 

@@ -16,6 +16,7 @@ from duplex.application.prompts import (
     assistant_instructions,
     caller_instructions,
 )
+from duplex.delegating import assistant_delegation, caller_delegation
 from duplex.options import RunOptions
 from duplex.protocols.gpt_live_client import LiveConfig
 from duplex.scenario import Scenario
@@ -28,10 +29,12 @@ def first_speaker(options: RunOptions, scenario: Scenario) -> str:
 
 def caller_config(options: RunOptions, scenario: Scenario, first: str) -> LiveConfig:
     """The session settings of a caller that is a voice."""
+    instructions = caller_instructions(caller_brief(scenario, first))
     return LiveConfig(
         model=options.simulator_model if options.caller == "gpt-live" else options.model,
         voice=options.simulator_voice or scenario.persona.voice,
-        instructions=caller_instructions(caller_brief(scenario, first)),
+        instructions=instructions,
+        delegation=caller_delegation(options, instructions),
     )
 
 
@@ -46,6 +49,7 @@ def assistant_config(
         model=options.model,
         voice=options.voice,
         instructions=assistant_instructions(application, state, extra),
+        delegation=assistant_delegation(options, application, state),
     )
 
 

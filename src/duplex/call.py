@@ -27,8 +27,10 @@ from duplex.values import Event, Happening, Json, RemoteFault, Side
 
 LATE_TICK_MS = 200.0
 """Ticks later than this make the call the platform's fault, not the agent's."""
-LATE_SPEECH_MS = {"decode": 1500, "first_audio": 1500, "speech": 200}
-"""So does speech this much later than declared; ``speech`` is running dry in mid-utterance."""
+LATE_SPEECH_MS = {"decode": 1500, "first_audio": 1500, "speech": 200, "brain": 20_000}
+"""So does speech this much later than declared; ``speech`` is running dry in mid-utterance.
+
+A ``brain`` that is somebody's model may take its time: that is told, and seldom ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

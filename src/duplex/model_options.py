@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from duplex.application.model_prompts import RULE_MODEL
 from duplex.errors import InputError
 from duplex.models.place import check_url
+from duplex.values import Json
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 
@@ -62,3 +63,20 @@ class ModelOptions(BaseModel):
     def managed_model(self) -> str:
         """The model of ``responses`` delegation; the local server has one of its own."""
         return self.backend_model or RULE_MODEL
+
+    @property
+    def asked_backend(self) -> str | None:
+        """The model that does the assistant's work; None where rules in this process do."""
+        return self.managed_model if self.delegation == "responses" else self.backend_model
+
+    def models(self) -> dict[str, Json]:
+        """What a run says of its models, those that were asked for."""
+        asked: dict[str, Json] = {
+            "backend_url": self.backend_url,
+            "backend_model": self.asked_backend,
+            "backend_reasoning_effort": self.backend_reasoning_effort,
+            "brain_url": self.brain_url,
+            "brain_model": self.brain_model,
+            "simulator_brain_model": self.simulator_brain_model,
+        }
+        return {name: value for name, value in asked.items() if value is not None}

@@ -18,6 +18,7 @@ from duplex.application.model_backend import ModelBackend
 from duplex.application.workbench import Workbench
 from duplex.clock import WallClock
 from duplex.local.managed_backend import Responder, respond_by_rule
+from duplex.local.model_brain import HttpModel, Model
 from duplex.models.client import ModelClient
 from duplex.models.limiter import Limiter
 from duplex.models.place import KEY_VARIABLES, place
@@ -34,13 +35,13 @@ class Modelling:
         self._options = options
         self._limiter = Limiter(seed=options.seed)
         self._backend = self._client("backend-url", options.backend_url, options.backend_model)
-        self.brain = self._client("brain-url", options.brain_url, options.brain_model)
-        self.caller_brain = self._client(
-            "brain-url", options.brain_url, options.simulator_brain_model
-        )
+        self._brains = {
+            "assistant": self._client("brain-url", options.brain_url, options.brain_model),
+            "caller": self._client("brain-url", options.brain_url, options.simulator_brain_model),
+        }
 
     async def close(self) -> None:
-        for client in (self._backend, self.brain, self.caller_brain):
+        for client in (self._backend, *self._brains.values()):
             if client is not None:
                 await client.close()
 
@@ -63,6 +64,11 @@ class Modelling:
         if self._options.delegation != "responses":
             return None
         return Workbench(application.tools, application.state(state), seed=seed)
+
+    def brain(self, role: str) -> Model | None:
+        """What thinks for the local voice of ``role`` in one call; None for its rules."""
+        client = self._brains[role]
+        return None if client is None else HttpModel(client, live=self._options.clock == "wall")
 
     @property
     def responder(self) -> Responder:

@@ -16,6 +16,7 @@ from duplex.errors import InputError
 from duplex.local.caller_brain import CallerBrain
 from duplex.local.engines import SpeechEngines
 from duplex.local.host_brain import HostBrain
+from duplex.local.model_brain import Model, ModelCaller, ModelHost
 from duplex.local.realtime_errands import Errands
 from duplex.local.realtime_session import MakeParty
 from duplex.local.realtime_talk import Party
@@ -31,12 +32,15 @@ from duplex.values import Side
 ROLES = ("assistant", "caller")
 
 
-def voice_maker(engines: SpeechEngines, *, seed: int) -> MakeVoice:
-    """Return what makes the voice of one session; everything it draws comes from ``seed``."""
+def voice_maker(engines: SpeechEngines, *, seed: int, model: Model | None = None) -> MakeVoice:
+    """Return what makes the voice of one session; everything it draws comes from ``seed``.
+
+    With a ``model`` that is what thinks, in place of rules.
+    """
 
     def make(config: SessionConfig, role: str) -> Voice:
         return LocalVoice(
-            brain_for(config.instructions, role, seed),
+            brain_for(config.instructions, role, seed, model),
             engines.ears,
             engines.mouth,
             voice=config.voice,
@@ -79,10 +83,14 @@ def _desk(settings: Settings, application: Application) -> Desk:
         return application.desk({})
 
 
-def brain_for(instructions: str, role: str, seed: int) -> Brain:
+def brain_for(instructions: str, role: str, seed: int, model: Model | None = None) -> Brain:
     """Build the brain of ``role``; raises InputError for a caller without a brief."""
     if role == "caller":
+        if model is not None:
+            return ModelCaller.from_instructions(instructions, model, seed)
         return CallerBrain.from_instructions(instructions, seed)
+    if model is not None:
+        return ModelHost(instructions, model, seed)
     try:
         desk_from(instructions)
     except InputError:

@@ -2,12 +2,14 @@
 
 Each is a protocol so another engine drops in. All times are milliseconds of
 media time on the session's own timeline. A brain sees words only, never audio;
-it decides at once and never awaits: thinking is charged by declared figures.
+it decides at once, or hands over a task that does (:class:`Ponder`): thinking is
+charged by declared figures either way.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -89,7 +91,34 @@ class Finish:
     outcome: str = "completed"
 
 
-Act = Say | Delegate | Progress | Finish
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something a local voice says about itself, beside the protocol's own events.
+
+    It travels as an ``info`` event with ``code`` ``duplex.<kind>`` and a JSON
+    object as ``message``. Kinds and fields: ``utterance`` {text, action,
+    start_ms, end_ms, items, complete}, ``agenda`` {item_id, status}, ``finished``
+    {outcome}, ``sound`` {kind, start_ms, end_ms}, ``late`` {what, late_ms},
+    ``fault`` {code, message}, ``waited`` {host, seconds, status}. An utterance
+    decided before the other side's last words, and begun after them, also has
+    ``stale`` true and ``decided_ms``.
+    """
+
+    kind: str
+    fields: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Ponder:
+    """Something is being thought over: what follows is decided when the thought is due.
+
+    The task gives what decides it then. A later thought replaces one that is not yet due.
+    """
+
+    task: asyncio.Task[Callable[[], Sequence[Act]]]
+
+
+Act = Say | Delegate | Progress | Finish | Note | Ponder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,22 +175,6 @@ class Words:
     text: str
     start_ms: int
     end_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """Something a local voice says about itself, beside the protocol's own events.
-
-    It travels as an ``info`` event with ``code`` ``duplex.<kind>`` and a JSON
-    object as ``message``. Kinds and fields: ``utterance`` {text, action,
-    start_ms, end_ms, items, complete}, ``agenda`` {item_id, status}, ``finished``
-    {outcome}, ``sound`` {kind, start_ms, end_ms}, ``late`` {what, late_ms}. An
-    utterance decided before the other side's last words, and begun after them,
-    also has ``stale`` true and ``decided_ms``.
-    """
-
-    kind: str
-    fields: dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

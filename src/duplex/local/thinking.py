@@ -20,6 +20,7 @@ class ThinkTimes:
     ears_ms: int = 300
     brain_ms: int = 100
     mouth_ms: int = 250
+    model_ms: int = 600
     jitter: float = 0.2
 
 
@@ -38,6 +39,9 @@ class Thinking:
 
     def mouth(self) -> int:
         return self._draw("mouth", self._times.mouth_ms)
+
+    def model(self) -> int:
+        return self._draw("model", self._times.model_ms)
 
     def _draw(self, name: str, declared_ms: int) -> int:
         spread = 0.0

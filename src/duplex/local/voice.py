@@ -20,6 +20,7 @@ from duplex.clock import Clock
 from duplex.local.collision import Collisions
 from duplex.local.endpoint import BLOCK
 from duplex.local.hearing import Decoded, Hearing, Theirs
+from duplex.local.pondering import Pondering
 from duplex.local.seams import (
     VOICE_RATE_HZ,
     Act,
@@ -31,6 +32,7 @@ from duplex.local.seams import (
     Mouth,
     Note,
     Pcm,
+    Ponder,
     Said,
     Say,
     VoiceFrame,
@@ -93,6 +95,7 @@ class LocalVoice:
         self._quiet_told = 0
         self._speech_told = 0
         self._told = Told()
+        self._pondering = Pondering()
 
     async def begin(self, clock: Clock) -> None:
         self._wait = clock.virtual
@@ -139,6 +142,7 @@ class LocalVoice:
         for speech in speeches:
             speech.task.cancel()
         await asyncio.gather(*(one.task for one in speeches), return_exceptions=True)
+        await self._pondering.close()
         await self._hearing.close()
 
     async def _step(self) -> None:
@@ -147,6 +151,9 @@ class LocalVoice:
             self._plan(self._brain.on_commentary(*self._commentary.popleft()))
         while (decoded := await self._hearing.due(self._position, self._wait)) is not None:
             await self._understand(decoded)
+        if (thought := await self._pondering.decided(self._position, self._wait)) is not None:
+            self._late("brain", thought.late)
+            self._plan(thought.acts)
         self._follow_speech()
         self._follow_quiet()
         target = await self._follow_overlap()
@@ -167,6 +174,10 @@ class LocalVoice:
         for act in acts:
             if isinstance(act, Say):
                 last = self._queue_say(act, decided) or last
+            elif isinstance(act, Ponder):
+                self._pondering.begin(act, self._position + self._thinking.model())
+            elif isinstance(act, Note):
+                self._told.notes.append(act)
             else:
                 # Only the end of the call waits for the words before it.
                 after = last if isinstance(act, Finish) else None
@@ -237,7 +248,7 @@ class LocalVoice:
         if quiet < self._quiet_told + QUIET_EVERY:
             return
         self._quiet_told = quiet // QUIET_EVERY * QUIET_EVERY
-        if not (self._queue or self._hearing.busy):
+        if not (self._queue or self._hearing.busy or self._pondering.busy):
             self._plan(self._brain.on_quiet(to_ms(self._quiet_told)))
 
     # -- speaking

@@ -192,6 +192,13 @@ class Reading:
                 self.tell("sound", _only(fields, "kind", "start_ms", "end_ms"), received_at)
             case "late":
                 self.tell("voice.late", _only(fields, "what", "late_ms"), received_at)
+            case "waited" if self._provider == "local":
+                self.tell("backend.waited", _only(fields, "host", "seconds", "status"), received_at)
+            case "fault" if self._provider == "local":
+                # Only our own voices are believed: an agent must not excuse itself.
+                stage = "caller_simulation" if caller else "backend"
+                code, text = str(fields.get("code")), str(fields.get("message"))
+                self.fault(stage, code, text, fatal=True)
 
     def _utterance(self, note: Mapping[str, Json], received_at: float | None) -> None:
         """Label what the voice says it said; only a caller's intent is an action."""
