@@ -55,6 +55,7 @@ HELPERS = {
     "legs": "call",
     "placement": "call",
     "agents": "runner",
+    "realtime_ends": "runner",
     "ends": "runner",
     "briefing": "runner",
     "preflight": "runner",

@@ -40,10 +40,10 @@ def configuration(
     """The run's settings in the words of the contract; calls that differ are "mixed"."""
     lines = {str(condition): condition for condition in conditions}
     line = next(iter(lines.values())) if len(lines) == 1 else None
-    remote_caller = options.caller == "gpt-live"
+    remote_caller = options.caller in ("gpt-live", "realtime")
     agent = options.agent
     # An agent that owns its application is its own model, and nobody told us which.
-    model = "local" if agent.kind == "local" else options.model if agent.hosted else None
+    model = "local" if agent.kind == "local" else options.assistant_model if agent.hosted else None
     return schema.Configuration(
         model=model,
         backend_model=None,
@@ -51,7 +51,7 @@ def configuration(
         assistant_endpoint=agent.shown,
         voice=options.voice if agent.hosted else None,
         first_speaker=next(iter(first_speakers)) if len(first_speakers) == 1 else "mixed",
-        simulator_model=options.simulator_model if remote_caller else options.caller,
+        simulator_model=options.caller_model if remote_caller else options.caller,
         simulator_voice=options.simulator_voice,
         simulator_backend_model=None,
         simulator_backend_reasoning_effort=None,

@@ -51,6 +51,7 @@ NAMED: dict[str, Agent] = {
     "local": Agent(kind="local", label="local", lock_step=True, hosted=True),
     "gpt-live": _GPT_LIVE,
     "client": _GPT_LIVE,
+    "realtime": Agent(kind="realtime", label="realtime", keyed=True, hosted=True, paced=True),
 }
 _TWILIO = Agent(kind="twilio", label="twilio", paced=True)
 _PCM = Agent(kind="pcm", label="pcm", paced=True)

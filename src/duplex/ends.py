@@ -22,15 +22,16 @@ from duplex.application.prompts import OPENING_COMMENTARY
 from duplex.briefing import assistant_config, caller_brief, caller_config, first_speaker
 from duplex.errors import InputError
 from duplex.local.engines import Models, SpeechEngines
-from duplex.local.parties import voice_maker
+from duplex.local.parties import party_maker, voice_maker
 from duplex.local.scripting import speak_line
 from duplex.local.seams import VOICE_RATE_HZ
 from duplex.local.server import LocalServer
 from duplex.local.timbre import seeded_style
-from duplex.options import RunOptions
+from duplex.options import LOCAL_ENDPOINT, RunOptions
 from duplex.participants.base import Participant
 from duplex.participants.live import LiveSession
 from duplex.participants.python_agent import PythonAgent
+from duplex.participants.realtime_door import realtime_url, realtime_websocket
 from duplex.participants.script_voice import ScriptedLine, ScriptVoice
 from duplex.participants.stream_agent import StreamAgent
 from duplex.participants.transport import Connect, bare_websocket, websocket
@@ -38,6 +39,7 @@ from duplex.participants.wav import Cue, WavParticipant
 from duplex.protocols.agent_stream import Dialect
 from duplex.protocols.media_stream import MediaStream, StreamIds
 from duplex.protocols.pcm import PcmStream, format_of
+from duplex.realtime_ends import realtime_assistant, realtime_caller
 from duplex.scenario import Scenario
 from duplex.values import Side
 
@@ -45,7 +47,7 @@ PLAYOUT_HOLD_MS = 120
 """Playout hold with which a session that sends at real-time pace begins; arrival sets the rest."""
 LOCAL_KEY = "local"
 """Bearer token between a run and the servers it starts itself; any other is refused."""
-REMOTE = ("gpt-live", "client")
+REMOTE = ("gpt-live", "client", "realtime")
 DEFAULT_ENDPOINT = "https://api.openai.com/v1"
 
 
@@ -79,9 +81,11 @@ class Ends:
         """Find every key, then load the speech engines when a local end needs them."""
         options = self._options
         for kind, role in ((options.assistant, "assistant"), (options.caller, "caller")):
-            if kind in REMOTE:
+            if kind in REMOTE and (kind != "realtime" or options.endpoint != LOCAL_ENDPOINT):
                 _api_key(kind, role)
-        if "local" in (options.caller, options.assistant) or options.caller == "scripted":
+                if kind == "realtime":
+                    realtime_url(_endpoint(options), options.assistant_model)
+        if {"local", "scripted"} & {options.caller, options.assistant, options.endpoint}:
             models = Models(ears=options.ears_model, mouth=options.mouth_model)
             self._engines = await SpeechEngines.open(models)
             self._stack.push_async_callback(self._engines.close)
@@ -124,6 +128,9 @@ class Ends:
             return participant, 0
         if options.caller == "scripted":
             return await self._scripted(scenario, first, seed), 0
+        if options.caller == "realtime":
+            connect = await self._connect_realtime("caller", seed, stack)
+            return realtime_caller(options, scenario, connect, first=first), 0
         brief = caller_brief(scenario, first)
         remote = options.caller == "gpt-live"
         opening = f"Begin the call now. Say: {brief.opening}" if first == "caller" else None
@@ -162,6 +169,11 @@ class Ends:
         options = self._options
         if not options.agent.hosted:
             return self._streamed(scenario, seed)
+        if options.agent.kind == "realtime":
+            connect = await self._connect_realtime("assistant", seed, stack)
+            return realtime_assistant(
+                options, self.application, scenario, connect, first=first, seed=seed
+            )
         state = scenario.application.initial_state
         backend: Backend = LocalBackend(self.application, state, seed=seed)
         opening = None
@@ -200,6 +212,26 @@ class Ends:
             return server.connector()
         await stack.enter_async_context(server)
         return websocket(server.url, LOCAL_KEY)
+
+
+    async def _connect_realtime(self, role: str, seed: int, stack: AsyncExitStack) -> Connect:
+        options = self._options
+        model = options.assistant_model if role == "assistant" else options.caller_model
+        if options.endpoint != LOCAL_ENDPOINT:
+            key = _api_key("realtime", role)
+            return realtime_websocket(_endpoint(options), model, key)
+        assert self._engines is not None, "a local end needs its speech engines"
+        server = LocalServer(
+            voice_maker(self._engines, seed=seed),
+            role=role,
+            api_key=LOCAL_KEY,
+            make_party=party_maker(self._engines, seed=seed, application=self.application),
+        )
+        if options.clock == "virtual":
+            stack.push_async_callback(server.close)
+            return server.connector(realtime=True)
+        await stack.enter_async_context(server)
+        return realtime_websocket(server.url, model, LOCAL_KEY)
 
 
 def _endpoint(options: RunOptions) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -26,9 +27,13 @@ from duplex import agents, conditions
 from duplex.conditions import Condition
 from duplex.errors import InputError
 from duplex.inputs import read_text
+from duplex.protocols.realtime import DEFAULT_MODEL as REALTIME_MODEL
+from duplex.protocols.realtime import Encoding, TurnDetection
 
 DEFAULT_APPLICATION = "duplex.application.restaurant:application"
-CALLERS = ("local", "gpt-live", "scripted", "a .wav file")
+CALLERS = ("local", "gpt-live", "realtime", "scripted", "a .wav file")
+LOCAL_ENDPOINT = "local"
+"""The endpoint at which the embedded voice answers, in this process."""
 CONFIG_BYTES = 1 << 20
 
 
@@ -62,6 +67,8 @@ class RunOptions(BaseModel):
     simulator_model: str = "gpt-live-1"
     simulator_voice: str | None = None
     assistant_opening_prompt: str | None = None
+    turn_detection: TurnDetection = "server_vad"
+    audio_format: Encoding = "pcm"
     ears_model: Place | None = None
     mouth_model: Place | None = None
 
@@ -95,11 +102,21 @@ class RunOptions(BaseModel):
     @model_validator(mode="after")
     def _virtual_time_is_lock_step(self) -> RunOptions:
         remote = [] if self.agent.lock_step else [self.assistant]
-        remote += ["gpt-live"] if self.caller == "gpt-live" else []
+        elsewhere = self.caller == "realtime" and self.endpoint != LOCAL_ENDPOINT
+        remote += [self.caller] if self.caller == "gpt-live" or elsewhere else []
         if self.clock == "virtual" and remote:
             raise ValueError(
                 f"clock virtual: {remote[0]} is a remote session, which no virtual clock can "
                 "make wait; use --clock wall, or local parties"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _local_endpoint_speaks_realtime(self) -> RunOptions:
+        if self.endpoint == LOCAL_ENDPOINT and "gpt-live" in (self.agent.kind, self.caller):
+            raise ValueError(
+                "endpoint local: it answers the Realtime API; for GPT-Live with the embedded "
+                "voice use --assistant local"
             )
         return self
 
@@ -120,7 +137,22 @@ class RunOptions(BaseModel):
     @property
     def agent(self) -> agents.Agent:
         """The assistant that was asked for."""
-        return agents.parse(self.assistant)
+        agent = agents.parse(self.assistant)
+        if agent.kind == "realtime" and self.endpoint == LOCAL_ENDPOINT:
+            return replace(agent, lock_step=True, keyed=False)
+        return agent
+
+    @property
+    def assistant_model(self) -> str:
+        """The assistant's model; each API has a default of its own."""
+        own = self.agent.kind == "realtime" and "model" not in self.model_fields_set
+        return REALTIME_MODEL if own else self.model
+
+    @property
+    def caller_model(self) -> str:
+        """The model of a caller that is a session elsewhere."""
+        own = self.caller == "realtime" and "simulator_model" not in self.model_fields_set
+        return REALTIME_MODEL if own else self.simulator_model
 
     def condition_over(self, scenarios: tuple[str, ...] | None) -> Condition:
         """The condition that was asked for, else the scenario's own, else a clean line."""

@@ -78,7 +78,7 @@ def _refusals(
     """Say what either session would refuse; of one elsewhere only its server knows."""
     if options.caller == "scripted" and not scenario.duplex.script:
         yield f"{where}.duplex.script is empty, want the lines that --caller scripted says"
-    session = options.agent.hosted
+    session = options.agent.hosted and options.agent.kind != "realtime"
     if session and (options.endpoint is None or options.assistant == "local"):
         config = assistant_config(options, application, scenario)
         yield from _refused(config, where, "assistant", "voice", "model")

@@ -19,7 +19,7 @@ from rich.text import Text
 from duplex.errors import InputError
 from duplex.local.engines import Models, SpeechEngines
 from duplex.local.faults import parse_fault
-from duplex.local.parties import ROLES, voice_maker
+from duplex.local.parties import ROLES, party_maker, voice_maker
 from duplex.local.server import LocalServer
 from duplex.options import checked_seed
 
@@ -57,6 +57,7 @@ def command(
                 host=host,
                 port=port,
                 faults=makers,
+                make_party=party_maker(engines, seed=seed),
             )
             async with server:
                 print(json.dumps({"url": server.url}), flush=True)
