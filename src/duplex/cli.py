@@ -95,7 +95,7 @@ def run(
     assistant: Annotated[
         str,
         typer.Option(
-            help="local, gpt-live, client (= gpt-live), twilio:ws://… (Media Streams), ws://… "
+            help="local, gpt-live, client (= gpt-live), realtime, twilio:ws://… (Media Streams), ws://… "
             "(raw PCM), both also wss, or module:factory (Python)."
         ),
     ] = "local",
@@ -103,21 +103,31 @@ def run(
         "client"
     ),
     caller: Annotated[
-        str, typer.Option(help="local, gpt-live, scripted, or a WAV file.")
+        str, typer.Option(help="local, gpt-live, realtime, scripted, or a WAV file.")
     ] = "local",
     endpoint: Annotated[
-        str | None, typer.Option(help="Where gpt-live sessions connect [OPENAI_BASE_URL].")
+        str | None,
+        typer.Option(
+            help="Where gpt-live and realtime sessions connect [OPENAI_BASE_URL]; local: the "
+            "embedded voice, for realtime."
+        ),
     ] = None,
-    model: Annotated[str, typer.Option(help="Assistant model of a gpt-live session.")] = (
-        "gpt-live-1"
-    ),
+    model: Annotated[
+        str, typer.Option(help="Assistant model of a session [gpt-live-1, gpt-realtime-2].")
+    ] = "gpt-live-1",
     voice: Annotated[str, typer.Option(help="Assistant voice.")] = "cedar",
-    simulator_model: Annotated[str, typer.Option(help="Caller model of a gpt-live session.")] = (
-        "gpt-live-1"
-    ),
+    simulator_model: Annotated[
+        str, typer.Option(help="Caller model of a session [gpt-live-1, gpt-realtime-2].")
+    ] = "gpt-live-1",
     simulator_voice: Annotated[
         str | None, typer.Option(help="Caller voice [the scenario's persona].")
     ] = None,
+    turn_detection: Annotated[
+        str, typer.Option(help="Of realtime sessions: server_vad, semantic_vad or manual.")
+    ] = "server_vad",
+    audio_format: Annotated[
+        str, typer.Option(help="Of realtime sessions: pcm (24 kHz), pcmu or pcma.")
+    ] = "pcm",
     assistant_opening_prompt: Annotated[
         str | None, typer.Option(help="What the assistant is asked to open with.")
     ] = None,
@@ -206,7 +216,7 @@ def local(
     ] = None,
     mouth_model: Annotated[Path | None, typer.Option(help="Own text-to-speech voice file.")] = None,
 ) -> None:
-    """Serve the local voice over the GPT-Live protocol until stopped.
+    """Serve the local voice over the GPT-Live and Realtime protocols until stopped.
 
     The first line on stdout is {"url": …}. Example: duplex local --port 8123
     """
