@@ -7,6 +7,7 @@ import pytest
 from duplex.agents import parse
 from duplex.errors import InputError
 from duplex.options import make
+from duplex.participants.transport import shown_url
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,8 @@ def test_anything_else_is_refused_in_one_sentence(text: str) -> None:
 
 def test_an_address_is_shown_without_what_may_be_a_secret() -> None:
     agent = parse("wss://me:pass@agent.example:8/a?token=t0ps3cret")
-    assert agent.shown == "wss://agent.example:8/a"
+    assert shown_url(agent.target) == "wss://agent.example:8/a"
+    assert shown_url("my.agents:factory") == "my.agents:factory"
 
 
 def test_only_agents_that_can_wait_take_part_in_virtual_time() -> None:

@@ -16,9 +16,11 @@ from pathlib import Path
 from duplex.application.backend import LocalBackend
 from duplex.application.base import Backend
 from duplex.application.briefed import BriefBackend
+from duplex.application.endpoint import endpoint, tokens
 from duplex.application.loading import load_application, load_factory
 from duplex.application.model import Application
 from duplex.application.prompts import OPENING_COMMENTARY
+from duplex.application.remote import remote_backend
 from duplex.briefing import assistant_config, caller_brief, caller_config, first_speaker
 from duplex.errors import InputError
 from duplex.local.engines import Models, SpeechEngines
@@ -74,6 +76,8 @@ class Ends:
         self._stack = AsyncExitStack()
         self._engines: SpeechEngines | None = None
         self.application: Application = load_application(options.application)
+        own = options.assistant_endpoint
+        self._endpoint = None if own is None else endpoint(own)
         python = options.agent.kind == "python"
         self._factory = load_factory(options.agent.target) if python else None
 
@@ -97,7 +101,7 @@ class Ends:
     def secrets(self) -> tuple[str, ...]:
         """Values that must never be written anywhere."""
         key = os.environ.get("OPENAI_API_KEY", "")
-        return (key,) if key else ()
+        return (*((key,) if key else ()), *tokens())
 
     async def pair(
         self, scenario: Scenario, wav: Path | None, seed: int, stack: AsyncExitStack
@@ -174,8 +178,7 @@ class Ends:
             return realtime_assistant(
                 options, self.application, scenario, connect, first=first, seed=seed
             )
-        state = scenario.application.initial_state
-        backend: Backend = LocalBackend(self.application, state, seed=seed)
+        backend = self._backend(scenario, seed, stack)
         opening = None
         if first == "assistant":
             opening = options.assistant_opening_prompt or OPENING_COMMENTARY
@@ -188,6 +191,15 @@ class Ends:
             opening=opening,
             backend=backend,
         )
+
+    def _backend(self, scenario: Scenario, seed: int, stack: AsyncExitStack) -> Backend:
+        """Who does the work of a session that delegates to us: a service elsewhere, or we."""
+        state = scenario.application.initial_state
+        if self._endpoint is None:
+            return LocalBackend(self.application, state, seed=seed)
+        remote = remote_backend(self._endpoint, state, f"{scenario.id}.{seed}")
+        stack.push_async_callback(remote.close)
+        return remote
 
     def _streamed(self, scenario: Scenario, seed: int) -> Participant:
         """An agent whose protocol is its audio; it owns its application."""

@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from duplex import agents, conditions
+from duplex.application.endpoint import check_endpoint
 from duplex.conditions import Condition
 from duplex.errors import InputError
 from duplex.inputs import read_text
@@ -62,6 +63,7 @@ class RunOptions(BaseModel):
     delegation: Literal["client"] = "client"
     caller: str = "local"
     endpoint: str | None = None
+    assistant_endpoint: str | None = None
     model: str = "gpt-live-1"
     voice: str = "cedar"
     simulator_model: str = "gpt-live-1"
@@ -117,6 +119,21 @@ class RunOptions(BaseModel):
             raise ValueError(
                 "endpoint local: it answers the Realtime API; for GPT-Live with the embedded "
                 "voice use --assistant local"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _endpoint_has_work(self) -> RunOptions:
+        if self.assistant_endpoint is None:
+            return self
+        try:
+            check_endpoint(self.assistant_endpoint)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        if self.agent.kind not in ("local", "gpt-live") or self.delegation != "client":
+            raise ValueError(
+                "assistant-endpoint owns the work of client delegation; want --assistant local "
+                "or gpt-live, and --delegation client"
             )
         return self
 

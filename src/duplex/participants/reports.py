@@ -38,29 +38,34 @@ class Reports:
                 fields |= {} if report.text is None else {"text": report.text}
                 fields["told"] = "stream" if report.at_ms is not None else "receipt"
                 self._reading.tell("claim", fields, received_at)
-            case StateReport():
-                self._reading.tell("state", {"state": dict(report.state)}, received_at)
-            case ToolReport():
-                self._tool(report, received_at)
+            case _:
+                self._made += 1
+                for kind, told in work_events(report, f"reported_{self._made}", None):
+                    self._reading.tell(kind, told, received_at)
 
-    def _tool(self, report: ToolReport, received_at: float | None) -> None:
-        call_id = report.call_id
-        if call_id is None:
-            self._made += 1
-            call_id = f"reported_{self._made}"
-        if report.name is not None:
-            started: dict[str, Json] = {
-                "call_id": call_id,
-                "name": report.name,
-                "arguments": dict(report.arguments),
-                "delegation_id": None,
-            }
-            self._reading.tell("tool.started", started, received_at)
-        if report.status != "started":
-            ended: dict[str, Json] = {
-                "call_id": call_id,
-                "status": report.status,
-                "result": report.result,
-                "error": report.error,
-            }
-            self._reading.tell("tool.ended", ended, received_at)
+
+def work_events(
+    report: ToolReport | StateReport, made_id: str, delegation_id: str | None
+) -> list[tuple[str, dict[str, Json]]]:
+    """What a report is in events: (type, fields); ``made_id`` names a call without an id."""
+    if isinstance(report, StateReport):
+        return [("state", {"state": dict(report.state)})]
+    call_id = report.call_id or made_id
+    events: list[tuple[str, dict[str, Json]]] = []
+    if report.name is not None:
+        started: dict[str, Json] = {
+            "call_id": call_id,
+            "name": report.name,
+            "arguments": dict(report.arguments),
+            "delegation_id": delegation_id,
+        }
+        events.append(("tool.started", started))
+    if report.status != "started":
+        ended: dict[str, Json] = {
+            "call_id": call_id,
+            "status": report.status,
+            "result": report.result,
+            "error": report.error,
+        }
+        events.append(("tool.ended", ended))
+    return events

@@ -171,6 +171,8 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 def shown_url(url: str) -> str:
     """Return ``url`` for people: without user, password or query, where keys may hide."""
+    if "://" not in url:
+        return url
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
