@@ -18,6 +18,7 @@ from duplex.conditions import Condition
 from duplex.ends import PLAYOUT_HOLD_MS
 from duplex.local.engines import engine_versions
 from duplex.options import RunOptions
+from duplex.participants.transport import shown_url
 from duplex.results import schema
 from duplex.values import Json
 
@@ -48,7 +49,7 @@ def configuration(
         model=model,
         backend_model=None,
         assistant_mode=agent.kind if agent.paced else options.delegation,
-        assistant_endpoint=agent.shown,
+        assistant_endpoint=shown_url(options.assistant_endpoint or agent.target),
         voice=options.voice if agent.hosted else None,
         first_speaker=next(iter(first_speakers)) if len(first_speakers) == 1 else "mixed",
         simulator_model=options.caller_model if remote_caller else options.caller,

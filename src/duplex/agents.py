@@ -9,7 +9,7 @@ builds the participant.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from duplex.errors import InputError
 from duplex.protocols.pcm import format_of
@@ -36,14 +36,6 @@ class Agent:
     keyed: bool = False
     hosted: bool = False
     paced: bool = False
-
-    @property
-    def shown(self) -> str:
-        """``target`` for people: without user, password or query, where keys may hide."""
-        if "://" not in self.target:
-            return self.target
-        parts = urlsplit(self.target)
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 _GPT_LIVE = Agent(kind="gpt-live", label="gpt_live", keyed=True, hosted=True)

@@ -95,8 +95,8 @@ def run(
     assistant: Annotated[
         str,
         typer.Option(
-            help="local, gpt-live, client (= gpt-live), realtime, twilio:ws://… (Media Streams), ws://… "
-            "(raw PCM), both also wss, or module:factory (Python)."
+            help="local, gpt-live, client (= gpt-live), realtime, twilio:ws://… (Media Streams), "
+            "ws://… (raw PCM), both also wss, or module:factory (Python)."
         ),
     ] = "local",
     delegation: Annotated[str, typer.Option(help="How the assistant delegates: client.")] = (
@@ -111,6 +111,10 @@ def run(
             help="Where gpt-live and realtime sessions connect [OPENAI_BASE_URL]; local: the "
             "embedded voice, for realtime."
         ),
+    ] = None,
+    assistant_endpoint: Annotated[
+        str | None,
+        typer.Option(help="Service that owns the delegated work, https://… or wss://…."),
     ] = None,
     model: Annotated[
         str, typer.Option(help="Assistant model of a session [gpt-live-1, gpt-realtime-2].")
