@@ -49,6 +49,8 @@ def _check(value: Json, wanted: object, path: str) -> list[str]:
             return [f"{path}: not a list"]
         (inner,) = get_args(wanted)
         return [p for n, item in enumerate(value) for p in _check(item, inner, f"{path}[{n}]")]
+    if origin is dict:
+        return [] if isinstance(value, dict) else [f"{path}: not an object"]
     if isinstance(wanted, type) and issubclass(wanted, BaseModel):
         return _check_model(value, wanted, path)
     return _check_plain(value, wanted, path)

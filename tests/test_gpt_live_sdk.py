@@ -16,6 +16,8 @@ import pytest
 from openai import AsyncOpenAI
 from openai.resources.live.live import AsyncLiveConnection
 from openai.types.live import ServerEvent
+from openai.types.responses import ResponseStreamEvent
+from pydantic import TypeAdapter
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from duplex.local.faults import Fault
@@ -213,6 +215,44 @@ async def test_audio_before_the_start_is_an_error(server: LocalServer) -> None:
         await talk.connection.session.input_audio.append(audio=CHUNK, event_id="early")
         await talk.until("error")
         assert talk.errors()[0]["code"] == "session_not_started"
+        talk.assert_sound()
+
+
+async def test_a_session_with_a_backend_of_its_own_calls_functions(server: LocalServer) -> None:
+    async with talking(server, start=False) as talk:
+        wants = {"type": "object", "properties": {}}
+        tools = [
+            {"type": "function", "name": name, "parameters": wants, "strict": False}
+            for name in ("check_availability", "create_reservation")
+        ]
+        responses = {"model": "local", "tools": tools, "reasoning": {"effort": "low"}}
+        config = {
+            "model": "gpt-live-1",
+            "delegation": {"type": "responses", "responses": responses},
+        }
+        await talk.connection.session.start(session=config)  # type: ignore[arg-type]
+        await talk.until("session.started")
+        # The voice repeats these words as its own; its backend asks for what is missing.
+        await talk.connection.session.commentary.append(
+            content="delegate a table", delegation_id=None
+        )
+        created = await talk.until("session.delegation.created")
+        assert created.type == "session.delegation.created"
+        assert created.delegation.target == "responses"
+        nested: list[ResponseStreamEvent] = []
+        while not nested or nested[-1].type != "response.completed":
+            event = await talk.until("response.event")
+            assert event.type == "response.event"
+            assert event.delegation_id == created.delegation.id
+            nested.append(TypeAdapter(ResponseStreamEvent).validate_python(event.event))
+        first, last = nested[0], nested[-1]
+        assert first.type == "response.created"
+        assert first.response.id == created.delegation.response_id
+        assert last.type == "response.completed"
+        assert last.response.output == []
+        assert last.response.usage is not None
+        await talk.connection.session.close()
+        await talk.until("session.closed")
         talk.assert_sound()
 
 

@@ -47,15 +47,15 @@ def configuration(
     model = "local" if agent.kind == "local" else options.assistant_model if agent.hosted else None
     return schema.Configuration(
         model=model,
-        backend_model=None,
+        backend_model=options.asked_backend,
         assistant_mode=agent.kind if agent.paced else options.delegation,
         assistant_endpoint=shown_url(options.assistant_endpoint or agent.target),
         voice=options.voice if agent.hosted else None,
         first_speaker=next(iter(first_speakers)) if len(first_speakers) == 1 else "mixed",
         simulator_model=options.caller_model if remote_caller else options.caller,
         simulator_voice=options.simulator_voice,
-        simulator_backend_model=None,
-        simulator_backend_reasoning_effort=None,
+        simulator_backend_model=options.simulator_backend_model,
+        simulator_backend_reasoning_effort=options.simulator_backend_reasoning_effort,
         semantic_drain=False,
         completion_model=None,
         completion_timeout_seconds=None,
@@ -78,6 +78,7 @@ def about(options: RunOptions, held: Sequence[Held], opening_seconds: float) -> 
         "detector": options.detector,
         "playout_hold": {"start_ms": PLAYOUT_HOLD_MS, "adaptive": True},
         "application": options.application,
+        "models": options.models(),
         "speed": _speed(held, opening_seconds),
     }
 

@@ -99,9 +99,10 @@ def run(
             "ws://… (raw PCM), both also wss, or module:factory (Python)."
         ),
     ] = "local",
-    delegation: Annotated[str, typer.Option(help="How the assistant delegates: client.")] = (
-        "client"
-    ),
+    delegation: Annotated[
+        str,
+        typer.Option(help="Who does delegated work: client (we), or responses (its own backend)."),
+    ] = "client",
     caller: Annotated[
         str, typer.Option(help="local, gpt-live, realtime, scripted, or a WAV file.")
     ] = "local",
@@ -126,6 +127,34 @@ def run(
     simulator_voice: Annotated[
         str | None, typer.Option(help="Caller voice [the scenario's persona].")
     ] = None,
+    backend_url: Annotated[
+        str | None,
+        typer.Option(help="OpenAI-compatible server of the backend's model, https://…/v1."),
+    ] = None,
+    backend_model: Annotated[
+        str | None, typer.Option(help="Model that does the delegated work [rules, no model].")
+    ] = None,
+    backend_reasoning_effort: Annotated[
+        str | None, typer.Option(help="Its reasoning effort: none, minimal, low … xhigh.")
+    ] = None,
+    simulator_backend_model: Annotated[
+        str | None, typer.Option(help="Backend model of a gpt-live caller [its brief].")
+    ] = None,
+    simulator_backend_reasoning_effort: Annotated[
+        str | None, typer.Option(help="Its reasoning effort.")
+    ] = None,
+    brain_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible server of the local voices' models.")
+    ] = None,
+    brain_model: Annotated[
+        str | None, typer.Option(help="Model that thinks for a local assistant [rules].")
+    ] = None,
+    simulator_brain_model: Annotated[
+        str | None, typer.Option(help="Model that thinks for a local caller [rules].")
+    ] = None,
+    allow_plain_http: Annotated[
+        bool, typer.Option(help="Let models elsewhere be asked over plain http.")
+    ] = False,
     turn_detection: Annotated[
         str, typer.Option(help="Of realtime sessions: server_vad, semantic_vad or manual.")
     ] = "server_vad",
@@ -219,6 +248,12 @@ def local(
         Path | None, typer.Option(help="Own speech-to-text model folder.")
     ] = None,
     mouth_model: Annotated[Path | None, typer.Option(help="Own text-to-speech voice file.")] = None,
+    brain_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible server of the model that thinks.")
+    ] = None,
+    brain_model: Annotated[
+        str | None, typer.Option(help="Model that thinks for the voice [rules].")
+    ] = None,
 ) -> None:
     """Serve the local voice over the GPT-Live and Realtime protocols until stopped.
 
@@ -236,6 +271,8 @@ def local(
             seed=seed,
             ears_model=ears_model,
             mouth_model=mouth_model,
+            brain_url=brain_url,
+            brain_model=brain_model,
             console=talk(),
         )
     except DuplexError as error:

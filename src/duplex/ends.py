@@ -13,7 +13,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from duplex.application.backend import LocalBackend
 from duplex.application.base import Backend
 from duplex.application.briefed import BriefBackend
 from duplex.application.endpoint import endpoint, tokens
@@ -21,6 +20,7 @@ from duplex.application.loading import load_application, load_factory
 from duplex.application.model import Application
 from duplex.application.prompts import OPENING_COMMENTARY
 from duplex.application.remote import remote_backend
+from duplex.application.workbench import Workbench
 from duplex.briefing import assistant_config, caller_brief, caller_config, first_speaker
 from duplex.errors import InputError
 from duplex.local.engines import Models, SpeechEngines
@@ -29,6 +29,7 @@ from duplex.local.scripting import speak_line
 from duplex.local.seams import VOICE_RATE_HZ
 from duplex.local.server import LocalServer
 from duplex.local.timbre import seeded_style
+from duplex.modelling import Modelling
 from duplex.options import LOCAL_ENDPOINT, RunOptions
 from duplex.participants.base import Participant
 from duplex.participants.live import LiveSession
@@ -79,6 +80,8 @@ class Ends:
         own = options.assistant_endpoint
         self._endpoint = None if own is None else endpoint(own)
         python = options.agent.kind == "python"
+        self._models = Modelling(options)
+        self._stack.push_async_callback(self._models.close)
         self._factory = load_factory(options.agent.target) if python else None
 
     async def open(self) -> None:
@@ -100,8 +103,7 @@ class Ends:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Values that must never be written anywhere."""
-        key = os.environ.get("OPENAI_API_KEY", "")
-        return (*((key,) if key else ()), *tokens())
+        return (*self._models.secrets, *tokens())
 
     async def pair(
         self, scenario: Scenario, wav: Path | None, seed: int, stack: AsyncExitStack
@@ -146,6 +148,7 @@ class Ends:
             lock_step=not remote,
             opening=opening if remote else None,
             backend=BriefBackend(brief) if remote else None,
+            bench=Workbench() if remote and options.simulator_backend_model else None,
         )
         return session, PLAYOUT_HOLD_MS
 
@@ -178,7 +181,9 @@ class Ends:
             return realtime_assistant(
                 options, self.application, scenario, connect, first=first, seed=seed
             )
-        backend = self._backend(scenario, seed, stack)
+        state = scenario.application.initial_state
+        bench = self._models.bench(self.application, state, seed)
+        backend = None if bench else self._backend(scenario, seed, stack)
         opening = None
         if first == "assistant":
             opening = options.assistant_opening_prompt or OPENING_COMMENTARY
@@ -190,13 +195,14 @@ class Ends:
             lock_step=options.assistant == "local",
             opening=opening,
             backend=backend,
+            bench=bench,
         )
 
     def _backend(self, scenario: Scenario, seed: int, stack: AsyncExitStack) -> Backend:
         """Who does the work of a session that delegates to us: a service elsewhere, or we."""
         state = scenario.application.initial_state
         if self._endpoint is None:
-            return LocalBackend(self.application, state, seed=seed)
+            return self._models.backend(self.application, state, seed)
         remote = remote_backend(self._endpoint, state, f"{scenario.id}.{seed}")
         stack.push_async_callback(remote.close)
         return remote
@@ -218,13 +224,17 @@ class Ends:
         if kind != "local":
             return websocket(_endpoint(self._options), _api_key(kind, role))
         assert self._engines is not None, "a local end needs its speech engines"
-        server = LocalServer(voice_maker(self._engines, seed=seed), role=role, api_key=LOCAL_KEY)
+        server = LocalServer(
+            voice_maker(self._engines, seed=seed, model=self._models.brain(role)),
+            role=role,
+            api_key=LOCAL_KEY,
+            respond=self._models.responder,
+        )
         if self._options.clock == "virtual":
             stack.push_async_callback(server.close)
             return server.connector()
         await stack.enter_async_context(server)
         return websocket(server.url, LOCAL_KEY)
-
 
     async def _connect_realtime(self, role: str, seed: int, stack: AsyncExitStack) -> Connect:
         options = self._options

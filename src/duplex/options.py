@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -28,6 +27,7 @@ from duplex.application.endpoint import check_endpoint
 from duplex.conditions import Condition
 from duplex.errors import InputError
 from duplex.inputs import read_text
+from duplex.model_options import ModelOptions
 from duplex.protocols.realtime import DEFAULT_MODEL as REALTIME_MODEL
 from duplex.protocols.realtime import Encoding, TurnDetection
 
@@ -49,7 +49,7 @@ Words = Annotated[tuple[str, ...], Strict(False)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-class RunOptions(BaseModel):
+class RunOptions(ModelOptions):
     """Options of ``duplex run``; the names are the flags' names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -60,7 +60,6 @@ class RunOptions(BaseModel):
     application: str = DEFAULT_APPLICATION
 
     assistant: str = "local"
-    delegation: Literal["client"] = "client"
     caller: str = "local"
     endpoint: str | None = None
     assistant_endpoint: str | None = None
@@ -120,6 +119,20 @@ class RunOptions(BaseModel):
                 "endpoint local: it answers the Realtime API; for GPT-Live with the embedded "
                 "voice use --assistant local"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _delegation_is_served(self) -> RunOptions:
+        if self.delegation == "client":
+            return self
+        kind = self.agent.kind
+        if kind not in ("local", "gpt-live"):
+            raise ValueError(
+                f"delegation responses: assistant {self.assistant} does not delegate to a backend "
+                "of its own; want local or gpt-live"
+            )
+        if kind == "gpt-live" and self.backend_model is None:
+            raise ValueError("delegation responses: the service wants a backend-model, got none")
         return self
 
     @model_validator(mode="after")

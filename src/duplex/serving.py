@@ -19,8 +19,11 @@ from rich.text import Text
 from duplex.errors import InputError
 from duplex.local.engines import Models, SpeechEngines
 from duplex.local.faults import parse_fault
+from duplex.local.model_brain import HttpModel
 from duplex.local.parties import ROLES, party_maker, voice_maker
 from duplex.local.server import LocalServer
+from duplex.models.client import ModelClient
+from duplex.models.place import place
 from duplex.options import checked_seed
 
 
@@ -34,6 +37,8 @@ def command(
     seed: int,
     ears_model: Path | None,
     mouth_model: Path | None,
+    brain_url: str | None = None,
+    brain_model: str | None = None,
     console: Console,
 ) -> None:
     """Serve until SIGINT, SIGTERM or SIGHUP. Raises DuplexError for what cannot be served."""
@@ -42,6 +47,9 @@ def command(
     seed = checked_seed(seed)
     key = _key(api_key_env)
     makers = [parse_fault(text) for text in faults]
+    if brain_url is not None and brain_model is None:
+        raise InputError("brain-url is given without brain-model, want both")
+    where = None if brain_model is None else place("brain-url", brain_url, brain_model)
 
     async def serve() -> None:
         stopped = asyncio.Event()
@@ -49,9 +57,11 @@ def command(
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, stopped.set)
         engines = await SpeechEngines.open(Models(ears=ears_model, mouth=mouth_model))
+        client = None if where is None else ModelClient(where)
+        model = None if client is None else HttpModel(client, live=False)
         try:
             server = LocalServer(
-                voice_maker(engines, seed=seed),
+                voice_maker(engines, seed=seed, model=model),
                 role=role,
                 api_key=key,
                 host=host,
@@ -64,6 +74,8 @@ def command(
                 console.print(Text(f"serving the {role} voice, stop with Ctrl-C"))
                 await stopped.wait()
         finally:
+            if client is not None:
+                await client.close()
             await engines.close()
 
     try:
