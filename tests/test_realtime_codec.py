@@ -17,14 +17,14 @@ from duplex.participants.realtime_replies import OPEN_LIMIT, REMEMBERED, Replies
 from duplex.protocols.gpt_live import Broken
 from duplex.protocols.model_values import Function
 from duplex.protocols.realtime import RealtimeConfig, audio_format
-from duplex.protocols.realtime_client import (
+from duplex.protocols.realtime_client import RealtimeCodec
+from duplex.protocols.realtime_events import (
     Audio,
     FunctionCall,
     HeardWords,
     ItemBegun,
     Notice,
     Opened,
-    RealtimeCodec,
     Refusal,
     ResponseDone,
     SaidWords,

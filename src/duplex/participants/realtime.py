@@ -28,11 +28,11 @@ from duplex.participants.realtime_turns import OwnTurns
 from duplex.participants.transport import Connect, Transport, TransportClosed, TransportRefused
 from duplex.protocols.gpt_live import FATAL_CODES, Broken
 from duplex.protocols.realtime import RealtimeConfig, audio_format
-from duplex.protocols.realtime_client import (
+from duplex.protocols.realtime_client import RealtimeCodec
+from duplex.protocols.realtime_events import (
     FunctionCall,
     HeardWords,
     Opened,
-    RealtimeCodec,
     Refusal,
     ResponseDone,
     ServerMessage,

@@ -18,7 +18,9 @@ from duplex.clock import Clock
 from duplex.participants.live_reading import Reading
 from duplex.participants.realtime_replies import Known
 from duplex.protocols.model_values import Call, Output
-from duplex.protocols.realtime_client import FunctionCall
+from duplex.protocols.realtime_events import (
+    FunctionCall,
+)
 from duplex.values import Happening
 
 OPEN_LIMIT = 32

@@ -15,11 +15,11 @@ from duplex.clock import Clock
 from duplex.participants.live_reading import Reading
 from duplex.participants.realtime_calls import Calls
 from duplex.participants.realtime_replies import Cut, Known, Replies
-from duplex.protocols.realtime_client import (
+from duplex.protocols.realtime_client import RealtimeCodec
+from duplex.protocols.realtime_events import (
     Audio,
     AudioDone,
     ItemBegun,
-    RealtimeCodec,
     Refusal,
     ResponseBegun,
     ResponseDone,
