@@ -488,7 +488,7 @@ async def test_a_response_that_fails_is_told_with_its_reason_and_the_call_goes_o
         await held.run(200)
         await held.peer.reply(300)
         await held.run(500)
-    assert held.faults() == [("session", code, False)]
+    assert held.faults() == [("provider", code, False)]
     assert np.concatenate(held.track).any()
 
 

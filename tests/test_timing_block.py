@@ -25,7 +25,7 @@ from duplex.values import Action, Json
 from timing_scenes import at, conversations, label, measured, nulls, sound, speech, sure
 
 PINNED_DEFINITIONS = {
-    "1.0": "5342dd55888cc0629331ffeb7221eb67a14f42581c6570f218ba3ddcb3932988",
+    "1.0": "14020dd343da109db46074858d6f1eed97ef60f3965e617f95712be196a1a719",
 }
 PINNED_BLOCK = {
     "1.0": "1289ceaaa30d4eea87daed91f9c16216b9bb0366593a542b89e4957bb49ebd4c",

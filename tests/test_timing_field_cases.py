@@ -197,6 +197,19 @@ def test_an_interrupted_reply_counts_what_was_heard_of_it() -> None:
     assert clock["interrupted_replies"] == [{"heard_ms": 1_200, "received_ms": 5_000}]
 
 
+def test_a_turn_that_the_provider_failed_to_answer_is_not_held_against_the_agent() -> None:
+    # livekit/agents#2967
+    caller, assistant = [(0.0, 2.0), (5.0, 7.0), (12.0, 14.0)], [(2.5, 4.0), (14.5, 16.0)]
+    failed = LiveFacts(tick=480, failures=((at(7.6), "rate_limit_exceeded"),))
+    block = timing(speech(caller, assistant, 17), facts=failed)
+    assert outcomes(block) == ["answered", "excluded", "answered"]
+    assert block.responses.fates[1].why == "the provider failed: rate_limit_exceeded"
+    assert (block.response_rate.numerator, block.response_rate.denominator) == (2, 2)
+    # An answer that came all the same counts, whenever it failed before.
+    answered = LiveFacts(tick=480, failures=((at(2.1), "server_error"),))
+    assert outcomes(timing(speech(caller, assistant, 17), facts=answered))[0] == "answered"
+
+
 def test_one_continuous_reply_is_one_segment_without_underrun() -> None:
     # ServiceNow/eva#176, openclaw/openclaw#119086, coval-ai/benchmarks#205: padding and clock
     # steps are the call's to report; the timeline itself knows neither

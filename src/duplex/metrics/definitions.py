@@ -126,8 +126,8 @@ DEFINITIONS: dict[str, Definition] = {
     ),
     "ledger": _define(
         "count",
-        "Caller turns by what became of them; answered, late, unanswered, censored and excluded "
-        "sum to attempted.",
+        "Caller turns by what became of them, one that went unanswered because the provider failed "
+        "being excluded; answered, late, unanswered, censored and excluded sum to attempted.",
     ),
     "turns": _define(
         "",

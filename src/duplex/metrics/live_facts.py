@@ -75,7 +75,8 @@ class LiveFacts:
 
     What the caller says is due when the message that holds it ends, and is
     delivered as much later as our queue and sending took. Where nobody told,
-    messages are taken to be ticks, sent on time.
+    messages are taken to be ticks, sent on time. ``failures`` has (sample, code) of
+    every response that the assistant's provider could not give.
     """
 
     tick: int
@@ -83,6 +84,7 @@ class LiveFacts:
     sent: tuple[SentAudio, ...] = ()
     clock: ClockFacts | None = None
     line: tuple[tuple[int, float], ...] = ()
+    failures: tuple[tuple[int, str], ...] = ()
 
     def line_ms(self, at: int) -> float:
         """How long the line to the assistant holds back what is said at sample ``at``.

@@ -31,6 +31,8 @@ from duplex.values import Json, Side
 
 BELIEVED_MS = 5_000
 """Audio that came further than this from the tick it was played in did not: a clock jumped."""
+PROVIDER = "provider"
+"""Stage of a fault that was the provider's alone: a response that it could not give."""
 TELLS_REPLIES = frozenset({"realtime"})
 """Providers whose sessions tell of every reply that is cut."""
 _STEMS = Roles(order=(Side.CALLER, Side.ASSISTANT), source="stems")
@@ -88,6 +90,11 @@ def facts_of(recording: Recording, rate_hz: int) -> LiveFacts | None:
             (at_rate(item.at, recording, rate_hz), item.samples * 1000 / recording.rate_hz)
             for item in recording.delays
             if item.side is Side.CALLER
+        ),
+        failures=tuple(
+            (at_rate(fault.at, recording, rate_hz), fault.code)
+            for fault in recording.faults
+            if fault.stage == PROVIDER and fault.side is Side.ASSISTANT
         ),
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -96,13 +97,25 @@ class Responses:
         return sum(len(fate.cut_ins) for fate in self.fates)
 
 
-def responses_of(talk: Talk, policy: TimingPolicy, tick_ms: float = 0.0) -> Responses:
-    """Match assistant turns with the caller turns they answer."""
+def responses_of(
+    talk: Talk,
+    policy: TimingPolicy,
+    tick_ms: float = 0.0,
+    failures: Sequence[tuple[int, str]] = (),
+) -> Responses:
+    """Match assistant turns with the caller turns they answer.
+
+    ``failures`` has (sample, code) of responses that the assistant's provider could not
+    give: a turn that went unanswered for one is excluded, never held against the agent.
+    """
     replies = _Matcher(talk, policy, tick_ms).replies()
     answer = {r.answers: index for index, r in enumerate(replies) if r.answers is not None}
     cut_ins = _cut_ins(talk, policy, replies)
     fates = tuple(
-        replace(_fate(talk, policy, replies, index, answer.get(index)), cut_ins=cut_ins[index])
+        replace(
+            _excused(talk, index, _fate(talk, policy, replies, index, answer.get(index)), failures),
+            cut_ins=cut_ins[index],
+        )
         for index in range(len(talk.turns[Side.CALLER]))
     )
     return Responses(replies=replies, fates=fates, awkward=_awkward(talk, policy, fates))
@@ -213,6 +226,18 @@ def _fate(
     else:
         why, outcome = "the call ended before the deadline", Outcome.CENSORED
     return Fate(outcome=outcome, why=why, waited=waited)
+
+
+def _excused(talk: Talk, index: int, fate: Fate, failures: Sequence[tuple[int, str]]) -> Fate:
+    """Exclude a turn without an answer in which the provider failed to give one."""
+    if fate.outcome not in (Outcome.UNANSWERED, Outcome.CENSORED):
+        return fate
+    turns = talk.turns[Side.CALLER]
+    until = turns[index + 1].start if index + 1 < len(turns) else talk.duration
+    codes = [code for at, code in failures if turns[index].start <= at <= until]
+    if not codes:
+        return fate
+    return replace(fate, outcome=Outcome.EXCLUDED, why=f"the provider failed: {codes[0]}")
 
 
 def _cut_ins(talk: Talk, policy: TimingPolicy, replies: tuple[Reply, ...]) -> list[tuple[int, ...]]:

@@ -130,7 +130,8 @@ def timing(
     """
     policy = policy or TimingPolicy()
     talk = talk_of(speech, policy)
-    responses = responses_of(talk, policy, speech.tick_ms)
+    failures = facts.failures if facts is not None else ()
+    responses = responses_of(talk, policy, speech.tick_ms, failures)
     yielding = yielding_of(talk, speech, responses, policy)
     latencies = _latencies(talk, responses)
     stops = _stops(talk, yielding)

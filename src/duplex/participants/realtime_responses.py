@@ -100,7 +100,7 @@ class Responses:
         if message.status in ("failed", "incomplete"):
             code = message.code or message.reason or message.status
             text = message.message or f"a response ended {message.status}: {code}"
-            self._reading.fault("session", code, text)
+            self._reading.fault("provider", code, text)
         self._ask()
 
     def refused(self, refusal: Refusal) -> bool:
