@@ -52,6 +52,28 @@ class ModelOptions(BaseModel):
             raise ValueError(str(error)) from None
         return self
 
+    def misplaced(self, assistant: str, caller: str) -> str | None:
+        """Say which model has nothing to do between these two parties; None if none."""
+        delegates = assistant in ("local", "gpt-live")
+        if self.delegation == "responses" and not delegates:
+            return (
+                f"delegation responses: assistant {assistant} does not delegate to a backend of "
+                "its own; want local or gpt-live"
+            )
+        if self.delegation == "responses" and assistant != "local" and self.backend_model is None:
+            return "delegation responses: the service wants a backend-model, got none"
+        if self.backend_model is not None and not delegates:
+            return f"backend-model: assistant {assistant} does its own work; want local or gpt-live"
+        if self.delegation == "responses" and assistant != "local" and self.backend_url is not None:
+            return "backend-url: the service runs the backend of delegation responses itself"
+        if self.brain_model is not None and assistant != "local":
+            return f"brain-model: assistant {assistant} thinks for itself; want local"
+        if self.simulator_brain_model is not None and caller != "local":
+            return f"simulator-brain-model: caller {caller} thinks for itself; want local"
+        if self.simulator_backend_model is not None and caller != "gpt-live":
+            return f"simulator-backend-model: caller {caller} has no backend; want gpt-live"
+        return None
+
     @property
     def own_backend(self) -> bool:
         """Whether a model over HTTP does the delegated work of ``client`` delegation."""

@@ -23,7 +23,6 @@ from pydantic import (
 )
 
 from duplex import agents, conditions
-from duplex.application.endpoint import check_endpoint
 from duplex.conditions import Condition
 from duplex.errors import InputError
 from duplex.inputs import read_text
@@ -122,31 +121,15 @@ class RunOptions(ModelOptions):
         return self
 
     @model_validator(mode="after")
-    def _delegation_is_served(self) -> RunOptions:
-        if self.delegation == "client":
-            return self
-        kind = self.agent.kind
-        if kind not in ("local", "gpt-live"):
+    def _models_have_work(self) -> RunOptions:
+        if (said := self.misplaced(self.agent.kind, self.caller)) is not None:
+            raise ValueError(said)
+        if self.assistant_endpoint is not None and (
+            self.own_backend or self.delegation != "client"
+        ):
             raise ValueError(
-                f"delegation responses: assistant {self.assistant} does not delegate to a backend "
-                "of its own; want local or gpt-live"
-            )
-        if kind == "gpt-live" and self.backend_model is None:
-            raise ValueError("delegation responses: the service wants a backend-model, got none")
-        return self
-
-    @model_validator(mode="after")
-    def _endpoint_has_work(self) -> RunOptions:
-        if self.assistant_endpoint is None:
-            return self
-        try:
-            check_endpoint(self.assistant_endpoint)
-        except InputError as error:
-            raise ValueError(str(error)) from None
-        if self.agent.kind not in ("local", "gpt-live") or self.delegation != "client":
-            raise ValueError(
-                "assistant-endpoint owns the work of client delegation; want --assistant local "
-                "or gpt-live, and --delegation client"
+                "assistant-endpoint does the delegated work of client delegation; it takes no "
+                "backend-model and no delegation responses beside it"
             )
         return self
 
