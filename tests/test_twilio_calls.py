@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from duplex import agents, ends
+from duplex import agents, ends, viewer
 from duplex.local.engines import SpeechEngines
 from duplex.options import make
+from duplex.remeasuring import remeasure
 from duplex.results import schema
 from duplex.runner import Finished, Runner
 from duplex.values import Json
+from duplex.viewer.claims import claim_rows
 from fake_engines import Parrot, speaking
 from twilio_agent import TwilioAgent
 
@@ -59,8 +62,14 @@ def at(value: Json, *path: str | int) -> Json:
     return value
 
 
-async def test_the_demo_books_its_table_with_a_twilio_agent(tmp_path: Path) -> None:
-    finished, agent = await booked(tmp_path)
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, TwilioAgent]:
+    """The demo with an agent that reports what it does; held once, only looked at."""
+    return asyncio.run(booked(tmp_path_factory.mktemp("demo")))
+
+
+def test_the_demo_books_its_table_with_a_twilio_agent(demo: tuple[Finished, TwilioAgent]) -> None:
+    finished, agent = demo
     (result,) = finished.run.results
     assert result.status == "passed", result.model_dump_json(indent=1)
     assert result.duplex["faults"] == []
@@ -86,8 +95,10 @@ async def test_the_demo_books_its_table_with_a_twilio_agent(tmp_path: Path) -> N
     assert len(media) == at(dict(result.duplex), "duration_ms") // 20  # type: ignore[operator]
 
 
-async def test_what_the_agent_claims_stands_beside_what_was_heard(tmp_path: Path) -> None:
-    finished, _ = await booked(tmp_path)
+def test_what_the_agent_claims_stands_beside_what_was_heard(
+    demo: tuple[Finished, TwilioAgent],
+) -> None:
+    finished, _ = demo
     (result,) = finished.run.results
     ours = dict(result.duplex)
     claims = ours["claims"]
@@ -129,3 +140,18 @@ async def test_an_agent_that_reports_nothing_is_not_graded_on_it(tmp_path: Path)
     assert result.metrics.task.tool_accuracy is None
     assert result.duplex["claims"] is None
     assert at(dict(result.duplex), "unknown", "/duplex/claims")
+
+
+def test_the_page_and_a_second_measurement_show_the_claims(
+    demo: tuple[Finished, TwilioAgent],
+) -> None:
+    finished, _ = demo
+    (result,) = finished.run.results
+    claims = result.duplex["claims"]
+    assert isinstance(claims, list)
+    rows = claim_rows(claims)
+    assert len(rows) == len(claims)
+    assert all("heard" in row.value and "first byte" in row.details[-1] for row in rows)
+    assert "beside what was heard" in viewer.build(finished.folder).read_text(encoding="utf-8")
+    (again,) = remeasure(finished.folder, response_deadline_ms=1_000).run.results
+    assert again.duplex["claims"] == claims

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from duplex.errors import DuplexError, InputError
 from duplex.intake.listen import MAIN_DETECTOR, Listening
+from duplex.metrics.claims import claims_of
 from duplex.metrics.contract import Settings
 from duplex.metrics.from_recording import contract_of
 from duplex.metrics.of_call import hear_call, timing_of_heard
@@ -190,6 +191,7 @@ def _measured(call: _Call, scenario: Scenario | None, ears: Listener | None) -> 
     ours: dict[str, Json] = {
         **call.result.duplex,
         "timing": timing,
+        **_claims(call, timing),
         "words": _words(call, scenario, ears),
         "remeasured_from": {**call.old.as_json(), "repeats": repeats, "notes": list(notes)},
     }
@@ -241,6 +243,13 @@ def _was_held(result: schema.Result) -> bool:
     """Whether the run measured anything of this call."""
     counted = result.metrics.audio.response_opportunities.caller_turn_count
     return counted is not None or isinstance(result.duplex.get("timing"), dict)
+
+
+def _claims(call: _Call, timing: Mapping[str, Json]) -> dict[str, Json]:
+    """An agent's claims beside what is heard now, where the run kept any."""
+    if call.result.duplex.get("claims") is None:
+        return {}
+    return {"claims": claims_of(call.recording, timing)[0]}
 
 
 def _words(call: _Call, scenario: Scenario | None, ears: Listener | None) -> Json:

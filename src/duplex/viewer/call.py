@@ -21,6 +21,7 @@ from duplex.results.stored import call_id
 from duplex.values import Json
 from duplex.viewer import contract, say, sound, timeline
 from duplex.viewer.checks import checks, steps
+from duplex.viewer.claims import claim_rows
 from duplex.viewer.lines import lines
 from duplex.viewer.reading import Reasons, clean, members, number
 from duplex.viewer.rows import Row, instrument_rows, ledger, not_known, timing_rows
@@ -141,9 +142,12 @@ class _About:
         basis = contract.basis_rows(self._run, self.document, self.timing)
         # Whose clock and which detector are told even while the panel is closed.
         told = " · ".join(row.value for row in basis[:2] if row.known)
+        claims = claim_rows(self.ours.get("claims"))
+        claimed = [_panel("Claims", "the agent's own, beside what was heard", claims)]
         return [
             _panel("Basis", told, basis),
             _panel("Timing", "as heard, with the error of the ruler", timing),
+            *(claimed if claims else ()),
             _panel(
                 "Contract 2.0",
                 "for comparison with the public harness",
