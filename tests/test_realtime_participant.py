@@ -381,6 +381,34 @@ async def test_a_response_waits_for_the_one_under_way() -> None:
     assert held.peer.commands().count("response.create") == 1
 
 
+async def test_a_response_that_was_refused_may_be_asked_for_again() -> None:
+    async with Held(turns="manual") as held:
+        await held.run(200)
+        await held.run(1_700, tone(800))
+        (asked,) = held.peer.kinds("response.create")
+        refused: Json = {"code": "rate_limit_exceeded", "event_id": asked["event_id"]}
+        await held.peer.event("error", error=refused)
+        await held.run(200)
+        await held.run(1_700, tone(800))
+    assert held.peer.commands().count("response.create") == 2
+    assert held.faults() == [("session", "rate_limit_exceeded", False)]
+
+
+async def test_words_heard_in_a_manual_turn_are_placed_by_our_own_ears() -> None:
+    async with Held(turns="manual") as held:
+        await held.run(500)
+        await held.run(1_700, tone(800))
+        (item_id,) = [item for item, samples in held.peer.machine._items.items() if samples is None]
+        await held.peer.send(held.peer.machine.say_heard(item_id, "hm", 0.8))
+        await held.run(100)
+    (heard,) = held.told("transcript")
+    start_ms, end_ms = heard["start_ms"], heard["end_ms"]
+    assert isinstance(start_ms, int)
+    assert isinstance(end_ms, int)
+    assert abs(start_ms - 500) <= 20
+    assert abs(end_ms - 1_300) <= 20
+
+
 # -- functions ----------------------------------------------------------------
 
 
@@ -435,6 +463,22 @@ async def test_calls_of_a_cancelled_response_are_not_run_again() -> None:
         await held.peer.call(call)
         await held.run(600)
     assert len(held.told("tool.started")) == 1
+
+
+@pytest.mark.parametrize(("status", "runs"), [("completed", 1), ("cancelled", 0)])
+async def test_a_call_told_by_its_arguments_alone_waits_for_its_response(
+    status: str, runs: int
+) -> None:
+    async with Held(functions=restaurant()) as held:
+        machine = held.peer.machine
+        await held.peer.send(machine.say_response())
+        told = machine.say_call("item_1", 0, "c1", "check_availability", json.dumps(SLOT))
+        await held.peer.send(told)
+        await held.run(300)
+        assert held.told("tool.started") == []
+        await held.peer.send(machine.say_response_done(status, []))
+        await held.run(300)
+    assert len(held.told("tool.started")) == runs
 
 
 async def test_functions_that_break_are_answered_with_an_error() -> None:

@@ -10,6 +10,7 @@ participant protocol; it never knows who is at the other end.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,7 @@ from duplex.protocols.gpt_live import FATAL_CODES, Broken
 from duplex.protocols.realtime import RealtimeConfig, audio_format
 from duplex.protocols.realtime_client import RealtimeCodec
 from duplex.protocols.realtime_events import (
+    Committed,
     FunctionCall,
     HeardWords,
     Opened,
@@ -43,6 +45,8 @@ from duplex.values import Happening, Json, Side
 
 EXPIRED_CODES = frozenset({"session_expired", "session_timeout"})
 EXPIRED_WORDS = ("maximum duration", "expired")
+SPANS_LIMIT = 64
+"""Turns, and calls, that may wait for the server to name them."""
 ITEMS_LIMIT = 1_000
 """Items of what was heard whose words may still be wanted."""
 
@@ -93,6 +97,9 @@ class RealtimeSession:
         self._pending_audible = False
         self._heard_from: dict[str, int] = {}
         self._heard_to: dict[str, int] = {}
+        self._spans: deque[tuple[int, int]] = deque(maxlen=SPANS_LIMIT)
+        self._began_ms = 0
+        self._unsure: deque[FunctionCall] = deque(maxlen=SPANS_LIMIT)
 
     # -- opening ------------------------------------------------------------
 
@@ -169,8 +176,10 @@ class RealtimeSession:
             self._send_pending()
         for edge in self._turns.hear(pcm) if self._turns else ():
             if edge.began:
+                self._began_ms = edge.at_ms
                 self._responses.interrupted()
             else:
+                self._spans.append((self._began_ms, edge.at_ms))
                 self._send_pending()
                 self._put(self._codec.command("input_audio_buffer.commit")[0])
                 self._responses.want()
@@ -251,15 +260,25 @@ class RealtimeSession:
                 self._speech(message)
             case HeardWords():
                 self._heard(message)
-            case FunctionCall():
+            case Committed():
+                if self._spans and len(self._heard_to) < ITEMS_LIMIT:
+                    start_ms, end_ms = self._spans.popleft()
+                    self._heard_from[message.item_id] = start_ms
+                    self._heard_to[message.item_id] = end_ms
+            case FunctionCall(sure=True):
                 self._calls.start(message)
+            case FunctionCall():
+                self._unsure.append(message)
             case Refusal():
                 self._refused(message)
             case Broken():
                 self._reading.fault("session", "unreadable", message.reason)
             case ResponseDone():
-                for call in message.calls if message.status == "completed" else ():
-                    self._calls.start(call)
+                called = [*message.calls, *self._unsure]
+                self._unsure.clear()
+                for call in called if message.status == "completed" else ():
+                    if call.response_id == message.response_id:
+                        self._calls.start(call)
                 self._responses.done(message)
             case _:
                 self._responses.take(message)

@@ -52,7 +52,7 @@ class Responses:
         self._manual = manual
         self._calls = calls
         self._active: str | None = None
-        self._asked = False
+        self._asked: str | None = None
         self._wanted = False
         self._rejected = Known()
         self._forgivable = Known()
@@ -65,9 +65,11 @@ class Responses:
         self._ask()
 
     def _ask(self) -> None:
-        if self._wanted and self._active is None and not self._asked and not self._calls.busy:
-            self._wanted, self._asked = False, True
-            self._send(self._codec.command("response.create")[0])
+        free = self._active is None and self._asked is None and not self._calls.busy
+        if self._wanted and free:
+            self._wanted = False
+            text, self._asked = self._codec.command("response.create")
+            self._send(text)
 
     # -- what comes ---------------------------------------------------------
 
@@ -75,7 +77,7 @@ class Responses:
         """Take a message about a response's course; others mean nothing here."""
         match message:
             case ResponseBegun():
-                self._active, self._asked = message.response_id, False
+                self._active, self._asked = message.response_id, None
             case ItemBegun():
                 self.replies.begun(message.item_id, message.response_id)
             case Audio():
@@ -94,7 +96,7 @@ class Responses:
             self.interrupted(message.response_id)
         self.replies.response_done(message.response_id)
         if self._active in (None, message.response_id):
-            self._active, self._asked = None, False
+            self._active, self._asked = None, None
         if message.usage is not None:
             self._tell_usage(message)
         if message.status in ("failed", "incomplete"):
@@ -107,8 +109,10 @@ class Responses:
         """Take an error that is about a response; tell whether it was."""
         if refusal.code == _BUSY:
             # The server has begun one by itself: ours comes after it.
-            self._wanted, self._asked = True, False
+            self._wanted, self._asked = True, None
             return True
+        if self._asked is not None and refusal.event_id in (None, self._asked):
+            self._asked = None
         return refusal.event_id is not None and refusal.event_id in self._forgivable
 
     def _tell_usage(self, message: ResponseDone) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from duplex.protocols.gpt_live import (
     AudioFormat,
@@ -25,6 +26,7 @@ from duplex.protocols.realtime import RealtimeConfig
 from duplex.protocols.realtime_events import (
     Audio,
     AudioDone,
+    Committed,
     FunctionCall,
     HeardWords,
     ItemBegun,
@@ -67,7 +69,6 @@ _NOTICES = frozenset(
         "conversation.item.input_audio_transcription.delta",
         "conversation.item.input_audio_transcription.segment",
         "input_audio_buffer.cleared",
-        "input_audio_buffer.committed",
         "input_audio_buffer.timeout_triggered",
         "output_audio_buffer.started",
         "output_audio_buffer.stopped",
@@ -76,7 +77,6 @@ _NOTICES = frozenset(
         "response.content_part.added",
         "response.content_part.done",
         "response.function_call_arguments.delta",
-        "response.function_call_arguments.done",
         "response.output_text.delta",
         "response.output_text.done",
     }
@@ -96,11 +96,13 @@ class RealtimeCodec:
             "session.updated": _read_opened,
             "input_audio_buffer.speech_started": _read_edge,
             "input_audio_buffer.speech_stopped": _read_edge,
+            "input_audio_buffer.committed": _read_committed,
             "conversation.item.input_audio_transcription.completed": _read_heard,
             "conversation.item.input_audio_transcription.failed": _read_unheard,
             "response.created": _read_begun,
             "response.output_item.added": _read_item_begun,
             "response.output_item.done": _read_item,
+            "response.function_call_arguments.done": _read_arguments,
             "response.output_audio.delta": self._read_audio,
             "response.output_audio.done": _read_audio_done,
             "response.output_audio_transcript.delta": _read_said,
@@ -204,6 +206,10 @@ def _read_edge(event: dict[str, Json]) -> ServerMessage:
     return SpeechEdge(started=started, item_id=_id(event, "item_id"), at_ms=at_ms)
 
 
+def _read_committed(event: dict[str, Json]) -> ServerMessage:
+    return Committed(item_id=_id(event, "item_id"))
+
+
 def _read_heard(event: dict[str, Json]) -> ServerMessage:
     text = event.get("transcript")
     if not isinstance(text, str):
@@ -241,6 +247,14 @@ def _read_item(event: dict[str, Json]) -> ServerMessage:
         return Broken(reason="response.output_item.done has no item")
     call = _call(item, _id(event, "response_id"))
     return call or Notice(type="response.output_item.done")
+
+
+def _read_arguments(event: dict[str, Json]) -> ServerMessage:
+    item: dict[str, Json] = {**event, "type": "function_call", "status": "completed"}
+    call = _call(item, _id(event, "response_id"))
+    return (
+        Notice(type="unnamed call") if call is None or not call.name else replace(call, sure=False)
+    )
 
 
 def _call(item: dict[str, Json], response_id: str) -> FunctionCall | None:

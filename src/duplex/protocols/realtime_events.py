@@ -32,6 +32,13 @@ class SpeechEdge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """What was heard since the last turn is an item of the conversation now."""
+
+    item_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HeardWords:
     """What the server's transcription made of one item of input."""
 
@@ -81,12 +88,17 @@ class ItemBegun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionCall:
-    """The model wants a function run; ``arguments`` is the text as it came."""
+    """The model wants a function run; ``arguments`` is the text as it came.
+
+    ``sure`` is false until the item is finished: arguments are also told of calls that
+    were broken off, so such a call waits for its response to complete.
+    """
 
     response_id: str
     call_id: str
     name: str
     arguments: str
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +154,7 @@ class Unknown:
 ServerMessage = (
     Opened
     | SpeechEdge
+    | Committed
     | HeardWords
     | Audio
     | AudioDone
