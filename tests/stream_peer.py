@@ -37,10 +37,15 @@ class StreamPeer:
     async def _read(self, end: PipeEnd) -> None:
         try:
             while True:
-                self.received.append(await end.receive())
+                message = await end.receive()
+                self.received.append(message)
                 self.moments.append(self._clock.position)
+                await self.answer(message)
         except TransportClosed as closed:
             self.closed = closed
+
+    async def answer(self, message: str | bytes) -> None:
+        """What the agent does about a message; it may call ``self._end.send``."""
 
     async def send(self, message: str | bytes) -> None:
         await self._end.send(message)
