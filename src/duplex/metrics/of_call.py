@@ -33,7 +33,7 @@ BELIEVED_MS = 5_000
 """Audio that came further than this from the tick it was played in did not: a clock jumped."""
 PROVIDER = "provider"
 """Stage of a fault that was the provider's alone: a response that it could not give."""
-TELLS_REPLIES = frozenset({"realtime"})
+TELLS_REPLIES = frozenset({"realtime", "twilio", "pcm", "python"})
 """Providers whose sessions tell of every reply that is cut."""
 _STEMS = Roles(order=(Side.CALLER, Side.ASSISTANT), source="stems")
 
