@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from duplex.protocols.gpt_live import CLIENT_TYPES, FORBIDDEN_VOICES, VOICES
 from duplex.protocols.gpt_live_server import (
-    DEFAULT_INSTRUCTIONS,
     Begin,
     Close,
     Hear,
@@ -22,6 +21,7 @@ from duplex.protocols.gpt_live_server import (
     ServerSession,
     Tell,
 )
+from duplex.protocols.gpt_live_settings import DEFAULT_INSTRUCTIONS
 from duplex.values import Json
 from gpt_live_schema import problems
 

@@ -86,6 +86,7 @@ class Ends:
 
     async def open(self) -> None:
         """Find every key, then load the speech engines when a local end needs them."""
+        self._models.open()
         options = self._options
         for kind, role in ((options.assistant, "assistant"), (options.caller, "caller")):
             if kind in REMOTE and (kind != "realtime" or options.endpoint != LOCAL_ENDPOINT):

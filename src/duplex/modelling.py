@@ -40,10 +40,18 @@ class Modelling:
             "caller": self._client("brain-url", options.brain_url, options.simulator_brain_model),
         }
 
+    def open(self) -> None:
+        """Make every model ready to be asked, before the first call."""
+        for client in self._clients():
+            client.open()
+
     async def close(self) -> None:
-        for client in (self._backend, *self._brains.values()):
-            if client is not None:
-                await client.close()
+        for client in self._clients():
+            await client.close()
+
+    def _clients(self) -> list[ModelClient]:
+        every = (self._backend, *self._brains.values())
+        return [client for client in every if client is not None]
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -58,6 +58,8 @@ def command(
             loop.add_signal_handler(number, stopped.set)
         engines = await SpeechEngines.open(Models(ears=ears_model, mouth=mouth_model))
         client = None if where is None else ModelClient(where)
+        if client is not None:
+            client.open()
         model = None if client is None else HttpModel(client, live=False)
         try:
             server = LocalServer(

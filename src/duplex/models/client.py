@@ -82,7 +82,12 @@ class ModelClient:
         self._forgets = False
 
     async def __aenter__(self) -> Self:
+        self.open()
         return self
+
+    def open(self) -> None:
+        """Make ready to ask: certificates take time to load, which no call has to spare."""
+        self._client()
 
     async def __aexit__(
         self,

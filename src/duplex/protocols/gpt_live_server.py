@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,10 +19,8 @@ import numpy as np
 
 from duplex.protocols.gpt_live import (
     CLIENT_TYPES,
-    DEFAULT_VOICE,
     FIXTURE_RATE_HZ,
     FIXTURE_SECONDS,
-    AudioFormat,
     Broken,
     clean_text,
     read_base64,
@@ -32,14 +30,10 @@ from duplex.protocols.gpt_live import (
 from duplex.protocols.gpt_live_backend import Ledger
 from duplex.protocols.gpt_live_models import (
     Append,
-    ClientDelegation,
     Command,
     MessageItem,
     OutputItem,
     Problem,
-    ResponsesChange,
-    ResponsesDelegation,
-    SessionModel,
     Start,
     Update,
     WithAudio,
@@ -48,28 +42,14 @@ from duplex.protocols.gpt_live_models import (
     unknown_type,
     unserved_delegation,
 )
+from duplex.protocols.gpt_live_settings import SessionConfig as SessionConfig
+from duplex.protocols.gpt_live_settings import merged, resolve, resource
 from duplex.protocols.pcm_bytes import Pcm, from_bytes
 from duplex.values import Json
 
-DEFAULT_INSTRUCTIONS = "Speak naturally, keep answers short and help with what is asked."
 _DELTA_HEAD = '{"type":"session.output_audio.delta","delta":"'
 _DELTA_TAIL = '"}'
 Reason = Literal["close_requested", "expired", "content", "remote_hangup", "connection_lost"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionConfig:
-    """A started session's settings, defaults filled in.
-
-    ``history`` holds (role, text) pairs given before the start.
-    """
-
-    model: str
-    voice: str
-    instructions: str
-    audio: AudioFormat
-    acknowledgement_delay_ms: int = 0
-    history: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,8 +198,8 @@ class ServerSession:
     def _start(self, command: Command) -> list[Effect]:
         assert isinstance(command, Start)
         self._start_id = command.event_id
-        self.config = _resolve(command.session)
-        self._session = _resource(command.session, self.config)
+        self.config = resolve(command.session)
+        self._session = resource(command.session, self.config)
         return [Begin(config=self.config)]
 
     @property
@@ -239,7 +219,7 @@ class ServerSession:
                 message = f"{path}: it is {current['type']!r} and cannot be changed"
                 problem = Problem(code="invalid_value", message=message, param=path)
                 return self._refuse(problem, command.event_id)
-            self._session["delegation"] = _merged(current, change)
+            self._session["delegation"] = merged(current, change)
         return [Reply(text=self._event("session.updated", command, session=self._snapshot()))]
 
     def _audio(self, command: Command) -> list[Effect]:
@@ -418,52 +398,3 @@ def _sound(text: str, width: int) -> bytes | Problem:
         message = f"audio has {len(data)} bytes, not a whole number of 16-bit samples"
         return Problem(code="invalid_audio", message=message, param="audio")
     return data
-
-
-def _resolve(session: SessionModel) -> SessionConfig:
-    audio = session.audio
-    chosen = audio.format if audio is not None else None
-    output = audio.output if audio is not None else None
-    voice = output.voice if output is not None else None
-    name = voice.get("id") if isinstance(voice, dict) else voice
-    blank = session.instructions is None or not session.instructions.strip()
-    delay = session.delegation.acknowledgement_delay_ms if session.delegation else None
-    return SessionConfig(
-        model=session.model,
-        voice=clean_text(name) if isinstance(name, str) else DEFAULT_VOICE,
-        instructions=DEFAULT_INSTRUCTIONS if blank else clean_text(session.instructions or ""),
-        audio=AudioFormat(type=chosen.type, rate_hz=chosen.rate) if chosen else AudioFormat(),
-        acknowledgement_delay_ms=delay or 0,
-        history=[(item.role, clean_text(item.content[0].text)) for item in session.input or ()],
-    )
-
-
-def _resource(session: SessionModel, config: SessionConfig) -> dict[str, Json]:
-    """Return the session as the client is shown it, without what was never given."""
-    given = session.audio.output.voice if session.audio and session.audio.output else None
-    voice: Json = given if isinstance(given, dict) else config.voice
-    resource: dict[str, Json] = {
-        "model": clean_text(config.model),
-        "audio": {"format": config.audio.as_json(), "output": {"voice": voice}},
-        "delegation": _merged({"type": "client"}, session.delegation)
-        if session.delegation is not None
-        else {"type": "client"},
-        "instructions": config.instructions,
-        "store": bool(session.store),
-    }
-    if session.input is not None:
-        resource["input"] = [item.model_dump(exclude_none=True) for item in session.input]
-    if session.safety_identifier is not None:
-        resource["safety_identifier"] = session.safety_identifier
-    return resource
-
-
-def _merged(
-    current: dict[str, Json], change: ClientDelegation | ResponsesDelegation | ResponsesChange
-) -> dict[str, Json]:
-    """Apply what an update names and keep the rest."""
-    named = change.model_dump(exclude_none=True)
-    before, after = current.get("responses"), named.get("responses")
-    if isinstance(before, dict) and isinstance(after, dict):
-        named["responses"] = before | after
-    return current | named
