@@ -129,6 +129,8 @@ class StreamAgent:
         while len(self._rest) >= frame:
             samples, self._rest = self._rest[:frame], self._rest[frame:]
             self._put(self._dialect.audio(samples), self._parcel(is_audible(samples)))
+            for message in self._dialect.beside(samples):
+                self._put(message)
 
     def collect(self) -> Sequence[Incoming]:
         items: list[Incoming] = [*self._reading.collect(), *self._cut]

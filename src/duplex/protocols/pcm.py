@@ -74,6 +74,9 @@ class PcmStream:
     def audio(self, pcm: Pcm) -> bytes:
         return to_bytes(pcm)
 
+    def beside(self, pcm: Pcm) -> Sequence[str]:
+        return ()
+
     def mark(self, name: str) -> str:
         return json.dumps({"type": "mark", "name": name})
 
