@@ -113,6 +113,14 @@ class RunOptions(ModelOptions):
         return self
 
     @model_validator(mode="after")
+    def _realtime_settings_have_a_session(self) -> RunOptions:
+        asked = {"turn_detection", "audio_format"} & self.model_fields_set
+        if asked and "realtime" not in (self.agent.kind, self.caller):
+            name = min(asked).replace("_", "-")
+            raise ValueError(f"{name} is of Realtime sessions; want --assistant realtime")
+        return self
+
+    @model_validator(mode="after")
     def _local_endpoint_speaks_realtime(self) -> RunOptions:
         if self.endpoint == LOCAL_ENDPOINT and "gpt-live" in (self.agent.kind, self.caller):
             raise ValueError(
