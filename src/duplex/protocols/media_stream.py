@@ -136,7 +136,7 @@ class MediaStream:
             case "clear":
                 return Clear()
             case "duplex":
-                return read_report(_member(value, "duplex"))
+                return read_report(_member(value, "duplex"), len(message))
             case other:
                 known = "media, mark, clear, duplex"
                 return Broken(reason=f"event is {str(other)[:40]!r}, wanted one of: {known}")

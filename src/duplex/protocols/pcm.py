@@ -97,7 +97,7 @@ class PcmStream:
                 if isinstance(name, str) and 0 < len(name) <= MARK_LIMIT:
                     return Mark(name=name)
                 return Broken(reason=f"mark.name is {str(name)[:40]!r}, wanted text")
-        return read_report(value)
+        return read_report(value, len(message))
 
     def end(self) -> int:
         return self._carry.end()
