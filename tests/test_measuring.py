@@ -223,6 +223,14 @@ def test_json_has_both_blocks_health_and_a_reason_for_every_null(
     assert unknown["/timing/clock"] == "only a live call's own log knows it"
 
 
+def test_no_witness_hears_no_second_detector_and_moves_nothing(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.wav", LEFT, RIGHT)
+    both, alone = measure(path), measure(path, witness=False)
+    assert (both.basis.witness, alone.basis.witness) == ("webrtc", None)
+    assert latencies(both) == latencies(alone)
+    assert run(path, witness=False, as_json=True) == 0
+
+
 def test_a_refused_file_gives_no_number_one_sentence_and_exit_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -175,6 +175,7 @@ static inline void edge_end_frame(edge_t *e)
         e->energy[k][b] = silent ? 0 : (int64_t)((e->sum[b] << 8) / (uint32_t)e->pos);
         e->sum[b] = 0;
     }
+    edge_find_leaps(e, k);
     e->first[k] = (int16_t)e->first_change;
     e->last[k] = (int16_t)e->last_change;
     e->first_change = e->last_change = -1;
@@ -195,6 +196,7 @@ static inline void edge_filter(edge_t *e, const int16_t *x, int32_t n)
     uint64_t low = 0, mid = 0, high = 0;
     int32_t first = e->first_change, last = e->last_change;
     int16_t previous = e->previous;
+    memcpy(e->raw + EDGE_MAX_LEAP + e->pos, x, (size_t)n * sizeof *x);
     for (i = e->pos; n--; i++) {
         int16_t s = *x++;
         int64_t v = (int64_t)s * 4096, a, b, c;
@@ -229,6 +231,7 @@ static inline void edge_init(edge_t *e, int32_t rate)
     int b, j;
     memset(e, 0, sizeof *e);
     e->frame = rate / EDGE_FRAMES_PER_SECOND;
+    e->leap = rate / 1000;
     e->pole_dc = edge_pole(60, rate);
     e->pole_low = edge_pole(600, rate);
     e->pole_mid = edge_pole(2000, rate);
@@ -270,6 +273,7 @@ static inline void edge_pad(edge_t *e)
     int k = (int)(e->frames & EDGE_MASK), b;
     for (b = 0; b < EDGE_BANDS; b++) e->energy[k][b] = 0;
     e->first[k] = e->last[k] = -1;
+    e->leap_first[k] = e->leap_last[k] = EDGE_NONE;
     edge_step(e, e->frames++);
 }
 

@@ -5,6 +5,7 @@
 #ifndef DUPLEX_EDGE_SEGMENT_H
 #define DUPLEX_EDGE_SEGMENT_H
 
+#include "_edge_cut.h"
 #include "_edge_look.h"
 #include "_edge_sound.h"
 
@@ -47,18 +48,20 @@ static inline int64_t edge_find_start(const edge_t *e, int64_t from, int64_t on,
     return edge_trim_start(e, chain >= 0 && chain < at && last_hit >= at - 2 ? chain : at);
 }
 
-/* First sample heard in a frame. After digital silence the sample itself is known. */
-static inline int64_t edge_start_of_frame(const edge_t *e, int64_t at)
+/* First sample heard of a sound that begins in frame *at. After digital silence it is the first that
+ * changes. */
+static inline int64_t edge_first_sample(const edge_t *e, int64_t *at, int64_t t)
 {
-    int first = e->first[at & EDGE_MASK];
-    return at * e->frame + (edge_noise_total(e) < EDGE_Q20(1) && first > 0 ? first : 0);
+    int first = e->first[*at & EDGE_MASK];
+    if (edge_noise_total(e) >= EDGE_Q20(1)) return edge_cut_start(e, at, t);
+    return *at * e->frame + (first > 0 ? first : 0);
 }
 
 static inline void edge_place_start(edge_t *e, int64_t t)
 {
     int64_t from = e->on - EDGE_LEAD, at;
     at = edge_find_start(e, from < e->free_from ? e->free_from : from, e->on, t);
-    e->start = edge_start_of_frame(e, at);
+    e->start = edge_first_sample(e, &at, t);
     if (e->doubt && at <= EDGE_BEGUN && !edge_silent(e, 0)) e->start = 0; /* it was under way before us */
     e->start_deficit = edge_deficit(e, edge_margin(e, at, EDGE_SHARP_START));
     e->start_flags = (e->start_deficit > 0 ? EDGE_START_MASKED : 0u)
@@ -116,7 +119,7 @@ static inline int64_t edge_place_end(const edge_t *e)
     for (u = from; u <= e->off; u++) if (edge_part(e, u, all) > most) most = edge_part(e, u, all);
     most = edge_trim_need(e, most - noise, noise);
     for (u = e->off; u >= from; u--) if (2 * (edge_part(e, u, all) - noise) >= most) { at = u; break; }
-    return edge_end_of_frame(e, at);
+    return edge_cut_end(e, at, edge_end_of_frame(e, at));
 }
 
 /* Sound came back at frame t after a pause too short to end the segment: keep where it was not heard. */
@@ -127,7 +130,7 @@ static inline void edge_note_pause(edge_t *e, int64_t t)
     edge_pause found;
     edge_retrace_end(e, resumed - 1);
     found.start = edge_place_end(e);
-    found.end = edge_start_of_frame(e, resumed);
+    found.end = edge_first_sample(e, &resumed, t);
     e->off = off;
     e->end_band = band;
     if (found.end - found.start < (int64_t)EDGE_PAUSE * e->frame) return;

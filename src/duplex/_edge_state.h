@@ -15,6 +15,8 @@
 #define EDGE_BANDS 3
 #define EDGE_FRAMES_PER_SECOND 400
 #define EDGE_MAX_FRAME 120   /* samples: 2.5 ms at 48 kHz */
+#define EDGE_MAX_LEAP 48     /* samples: 1 ms at 48 kHz */
+#define EDGE_NONE (-EDGE_MAX_FRAME)
 #define EDGE_RING 1024       /* frames of energies kept: 2.56 s */
 #define EDGE_MASK (EDGE_RING - 1)
 #define EDGE_QUEUE 8         /* finished segments that may wait to be popped */
@@ -66,6 +68,17 @@
 #define EDGE_END_MORE 8              /* more in restless noise */
 #define EDGE_END_SHY 4               /* less where the edge stands clear */
 #define EDGE_END_CLEAR (-1200)       /* deficit, 0.01 dB, below which noise cannot pass for an end */
+
+/* Edges cut off by the sample. */
+#define EDGE_LEAP 50                 /* square of what is no noise, in its power: 5 deviations of a difference */
+#define EDGE_CUT_START 8             /* frames from a start found in which its cut may lie */
+#define EDGE_CUT_END 20              /* and back from an end */
+#define EDGE_CUT_LOUD 8              /* a cut sound : noise */
+#define EDGE_CUT_HERE 16             /* more where but the sample within the frame is asked */
+#define EDGE_CUT_RING 32             /* and a cut sound : what rings on */
+#define EDGE_CUT_RINGS 8             /* frames the filters ring on for */
+#define EDGE_CUT_UNSEEN 24           /* sixteenths of what can be seen that may precede a cut */
+#define EDGE_CUT_END_UNSEEN 32       /* or follow it and its ringing */
 
 /* Visibility deficits, 0.01 dB. */
 #define EDGE_RESTLESS 1000
@@ -134,7 +147,7 @@ typedef struct {
 
 /* One side. Written only by edge_push and edge_finish; reset only by edge_init. */
 typedef struct {
-    int32_t frame, pole_dc, pole_low, pole_mid; /* samples a frame; pole gains Q20 */
+    int32_t frame, leap, pole_dc, pole_low, pole_mid; /* samples a frame, a leap; pole gains Q20 */
     int32_t dc[2], low[2], mid[2];              /* filter states Q12 */
     int32_t pos, first_change, last_change, begun;
     int16_t previous;
@@ -144,6 +157,8 @@ typedef struct {
 
     int64_t energy[EDGE_RING][EDGE_BANDS];
     int16_t first[EDGE_RING], last[EDGE_RING];  /* samples that changed; last < 0: digital silence */
+    int16_t leap_first[EDGE_RING], leap_last[EDGE_RING]; /* samples that leapt, or EDGE_NONE */
+    int16_t raw[EDGE_MAX_LEAP + EDGE_MAX_FRAME];         /* this frame, and the samples it leaps from */
     int16_t slow[EDGE_SLOW];
     uint32_t slow_at;
 

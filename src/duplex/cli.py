@@ -255,7 +255,7 @@ def local(
         str | None, typer.Option(help="Model that thinks for the voice [rules].")
     ] = None,
 ) -> None:
-    """Serve the local voice over the GPT-Live, Realtime and Responses protocols until stopped.
+    """Serve the local voice over the GPT-Live and Realtime protocols until stopped.
 
     The first line on stdout is {"url": …}. Example: duplex local --port 8123
     """
@@ -296,6 +296,9 @@ def measure(
     detector: Annotated[
         str | None, typer.Option(help="What hears speech: edge, rms, webrtc or silero [edge].")
     ] = None,
+    witness: Annotated[
+        bool, typer.Option(help="Let webrtc hear too, and say how far it agrees.")
+    ] = True,
     words: Annotated[
         bool, typer.Option("--words", help="Let the embedded ears (extra local) hear the words.")
     ] = False,
@@ -323,6 +326,7 @@ def measure(
             channels=channels,
             labels=labels,
             detector=detector or measuring.MAIN_DETECTOR,
+            witness=witness,
             wording=Wording(ears=words, transcript=transcript, model=ears_model),
             as_json=as_json,
             csv=csv,

@@ -41,6 +41,7 @@ def measure(
     channels: str | None = None,
     labels: str | Path | None = None,
     detector: str = MAIN_DETECTOR,
+    witness: bool = True,
     policy: TimingPolicy | None = None,
     words: bool = False,
     transcript: str | Path | None = None,
@@ -49,7 +50,8 @@ def measure(
     """Measure one recording: a file of two channels, two of one, or a call's folder.
 
     ``channels`` is ``"caller,assistant"`` or ``"assistant,caller"``, ``labels`` a
-    file of Audacity labels, RTTM or our JSON. ``words`` lets the embedded ears (extra
+    file of Audacity labels, RTTM or our JSON. Without ``witness`` no second detector
+    says how far it agrees. ``words`` lets the embedded ears (extra
     ``local``) hear what was said, which must not be asked inside a running event
     loop; ``transcript`` is a file of labels with the words somebody wrote down. A
     refused recording comes back with its health and without numbers.
@@ -66,7 +68,7 @@ def measure(
         transcript=None if transcript is None else Path(transcript),
         model=None if ears_model is None else Path(ears_model),
     )
-    options = _Options(channels, labels, detector, policy, wording)
+    options = _Options(channels, labels, detector, policy, wording, witness=witness)
     options.check(found)
     return options.measure(found[0])
 
@@ -78,6 +80,7 @@ def command(
     channels: str | None = None,
     labels: Path | None = None,
     detector: str = MAIN_DETECTOR,
+    witness: bool = True,
     wording: Wording | None = None,
     as_json: bool = False,
     csv: bool = False,
@@ -99,7 +102,7 @@ def command(
     if as_json + csv + markdown > 1:
         raise InputError("--json, --csv and --markdown exclude each other")
     found = takes(paths)
-    options = _Options(channels, labels, detector, None, wording or Wording())
+    options = _Options(channels, labels, detector, None, wording or Wording(), witness=witness)
     options.check(found)
     outcome = _Outcome(total=len(found))
     measured = _measured(found, options, outcome, console)
@@ -121,10 +124,13 @@ class _Options:
         detector: str,
         policy: TimingPolicy | None,
         wording: Wording,
+        *,
+        witness: bool,
     ) -> None:
         self._roles = None if channels is None else told(channels)
         self._labels = None if labels is None else Path(labels)
         self._detector = detector
+        self._witnesses = (WITNESS_DETECTOR,) if witness else ()
         self._policy = policy
         self._wording = wording
 
@@ -143,7 +149,7 @@ class _Options:
         """Measure one recording."""
         if take.run_dir is not None and take.call_id is not None:
             return self._call(take, Recording.load(take.run_dir, take.call_id))
-        also = (CONTRACT_DETECTOR, WITNESS_DETECTOR)
+        also = (CONTRACT_DETECTOR, *self._witnesses)
         with ExitStack() as stack:
             sides = open_sides(take.files, self._roles, stack)
             labels = self._labelled(sides.rate_hz, sides.roles)
@@ -160,7 +166,7 @@ class _Options:
             return replace(found, words=self._wording.of_recording(again, heard, labels))
 
     def _call(self, take: Take, recording: Recording) -> Measurement:
-        heard = hear_call(recording, self._detector, (WITNESS_DETECTOR,))
+        heard = hear_call(recording, self._detector, self._witnesses)
         health = health_of(heard, stems=True)
         found = measure_call(take.name, recording, heard, health, self._policy)
         if not self._wording.asked or found.refused:

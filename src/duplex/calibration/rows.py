@@ -107,25 +107,14 @@ def short_rows(noises: Noises) -> list[Row]:
     """The few rows of the short form: nothing to install, the same to the bit every time."""
     white, pink = added(noises, "white", 20), added(noises, "pink", 20)
     sharp = Stimuli.SHARP
-    clean = _known(SHARP_GOALS, bias_ms=10, p95_ms=18, covered=0.6)
-    buried = _known(SHARP_GOALS, bias_ms=15, p95_ms=30)
-    stem = _known(STEM_GOALS, bias_ms=10, p95_ms=18, covered=0.6)
     rows = [
-        Row(name="clean", stimuli=sharp, goals=clean),
-        Row(name="white 20 dB", stimuli=sharp, caller=white, goals=clean, noisy=True),
-        Row(name="pink 20 dB", stimuli=sharp, caller=pink, goals=buried, noisy=True),
-        Row(name="duplex calls, uplink white 20 dB", stimuli=sharp, uplink=white, goals=stem),
-        Row(name="100 ms deltas, jitter", stimuli=sharp, route=Route.ARRIVAL, goals=clean),
+        Row(name="clean", stimuli=sharp, goals=SHARP_GOALS),
+        Row(name="white 20 dB", stimuli=sharp, caller=white, goals=SHARP_GOALS, noisy=True),
+        Row(name="pink 20 dB", stimuli=sharp, caller=pink, goals=SHARP_GOALS, noisy=True),
+        Row(name="duplex calls, uplink white 20 dB", stimuli=sharp, uplink=white, goals=STEM_GOALS),
+        Row(name="100 ms deltas, jitter", stimuli=sharp, route=Route.ARRIVAL, goals=SHARP_GOALS),
     ]
     return [replace(row, scenes=BRIEF_SCENES) for row in rows]
-
-
-def _known(goals: tuple[Goal, ...], **limits: float) -> tuple[Goal, ...]:
-    """Goals of the latency with how far each may be missed before it is a regression."""
-    return tuple(
-        replace(goal, known=limits.get(goal.figure)) if goal.metric is Metric.LATENCY else goal
-        for goal in goals
-    )
 
 
 def sharp_rows(noises: Noises) -> list[Row]:

@@ -31,6 +31,7 @@ _KEPT_S = 30
 _LONGEST_S = 20
 _COARSE_HZ = 4_000
 _LAGS = _COARSE_HZ * LONGEST_LAG_MS // 1000
+_WINDOW = 4 * _LAGS
 _SAME_LAG = _COARSE_HZ * 2 // 1000
 _PEAK = _COARSE_HZ * 4 // 1000
 _UNIQUE = 0.85
@@ -116,12 +117,11 @@ class EchoFinder:
             scaled = np.rint(curve * 127).astype(np.int8)
             self._found[segment.side].append(_Candidate(span=segment.span, curve=scaled, gain=gain))
 
-    def echoes(self, segments: Sequence[Segment]) -> tuple[tuple[Echo, ...], tuple[Echo, ...]]:
-        """Decide, once all segments are known: what are copies, and what are too few to drop."""
+    def echoes(self, segments: Sequence[Segment]) -> tuple[Echo, ...]:
+        """Decide, once all segments of the recording are known."""
         spans = {side: [s.span for s in segments if s.side is side] for side in Side}
-        found = [shared for side in Side if (shared := self._echo(side, spans)) is not None]
-        dropped = tuple(echo for echo, share in found if share >= LEAST_SHARE)
-        return dropped, tuple(echo for echo, share in found if share < LEAST_SHARE)
+        found = [self._echo(side, spans) for side in Side]
+        return tuple(echo for echo in found if echo is not None)
 
     @property
     def _coarse_hz(self) -> float:
@@ -137,8 +137,7 @@ class EchoFinder:
                 out[low - start : high - start] = pcm[low - at : high - at]
         return out
 
-    def _echo(self, side: Side, spans: dict[Side, list[Span]]) -> tuple[Echo, float] | None:
-        """The copies on a side at one lag, and their share of its speech."""
+    def _echo(self, side: Side, spans: dict[Side, list[Span]]) -> Echo | None:
         candidates = self._found[side]
         if len(candidates) < LEAST_SEGMENTS:
             return None
@@ -146,17 +145,16 @@ class EchoFinder:
         if lag < _SAME_LAG:  # alike at once: the quieter one is the copy
             members = [c for c in members if c.gain < _QUIETER]
         share = sum(c.span.length for c in members) / sum(s.length for s in spans[side])
-        if len(members) < LEAST_SEGMENTS:
+        if len(members) < LEAST_SEGMENTS or share < LEAST_SHARE:
             return None
         gain = median(c.gain for c in members)
         copied = tuple(Copied(span=c.span, correlation=round(c.at(lag), 2)) for c in members)
-        echo = Echo(
+        return Echo(
             side=side,
             lag_ms=round(lag * 1000 / self._coarse_hz, 1),
             gain_db=round(20 * math.log10(max(gain, 1e-6)), 1),
             segments=copied,
         )
-        return echo, share
 
     def _common(
         self, candidates: Sequence[_Candidate], others: Sequence[Span]
@@ -199,9 +197,7 @@ def _compared(own: Floats, other: Floats) -> tuple[Floats, float] | None:
     energy, heard = float(own @ own), float(other @ other)
     if energy <= len(own) or heard < 1e-4 * energy:
         return None
-    size = 1 << (len(other) - 1).bit_length()
-    spectrum = np.fft.rfft(other, size) * np.conj(np.fft.rfft(own, size))
-    products = np.fft.irfft(spectrum, size)[: _LAGS + 1][::-1]
+    products = _products(own, other)
     running = np.concatenate([[0.0], np.cumsum(other.astype(np.float64) ** 2)])
     energies = (running[len(own) :] - running[: _LAGS + 1])[::-1]
     norm = np.sqrt(np.maximum(energies, 1e-3 * energy) * energy)
@@ -210,6 +206,20 @@ def _compared(own: Floats, other: Floats) -> tuple[Floats, float] | None:
     if abs(curve[lag]) < ALIKE or _covered(own, other, lag) < _COVERED:
         return None
     return curve, abs(float(products[lag] / energies[lag]))
+
+
+def _products(own: Floats, other: Floats) -> Floats:
+    """Sums of products per lag: spectra of short windows add up, as products do."""
+    step = _WINDOW - _LAGS
+    count = -(-len(own) // step)
+    mine = np.zeros(count * step, np.float32)
+    mine[: len(own)] = own
+    theirs = np.zeros(count * step + _LAGS, np.float32)
+    theirs[: len(other)] = other
+    windows = np.lib.stride_tricks.sliding_window_view(theirs, _WINDOW)[::step]
+    spectra = np.fft.rfft(windows) * np.conj(np.fft.rfft(mine.reshape(count, step), _WINDOW))
+    found: Floats = np.fft.irfft(spectra.sum(axis=0), _WINDOW)[: _LAGS + 1][::-1]
+    return found
 
 
 def _covered(own: Floats, other: Floats, lag: int) -> float:

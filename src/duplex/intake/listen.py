@@ -34,8 +34,7 @@ class Listening:
     """What one pass heard; positions are samples at ``rate_hz``.
 
     ``segments`` holds the finds of every detector that listened, by its name;
-    those of ``detector`` are measured. ``echoes`` are listed, not taken out; ``leaks``
-    are copies that make too little of a side's speech to be left out of it.
+    those of ``detector`` are measured. ``echoes`` are listed, not taken out.
     """
 
     files: tuple[str, ...]
@@ -50,7 +49,6 @@ class Listening:
     echoes: tuple[Echo, ...]
     repairs: Repairs
     warnings: tuple[str, ...]
-    leaks: tuple[Echo, ...] = ()
 
     @property
     def duration_ms(self) -> float:
@@ -91,7 +89,6 @@ def listen(sides: TwoSides, detector: str = MAIN_DETECTOR, also: Sequence[str] =
         heard[name] += ear.finish()
     _judge(finder, heard[detector], judged)
     segments = {name: tuple(sorted(found, key=_by_place)) for name, found in heard.items()}
-    echoes, leaks = finder.echoes(segments[detector])
     return Listening(
         files=tuple(str(sound.path) for sound in sides.sounds),
         formats=tuple(sound.format for sound in sides.sounds),
@@ -102,8 +99,7 @@ def listen(sides: TwoSides, detector: str = MAIN_DETECTOR, also: Sequence[str] =
         detector=detector,
         segments=segments,
         levels=meter.levels(),
-        echoes=echoes,
-        leaks=leaks,
+        echoes=finder.echoes(segments[detector]),
         repairs=_all_repairs([sound.repairs for sound in sides.sounds]),
         warnings=sides.warnings,
     )
