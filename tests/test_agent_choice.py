@@ -42,6 +42,7 @@ def test_every_spelling_names_one_kind_of_agent(text: str, kind: str, target: st
         "ws://host:port",
         "ws://host:99999",
         "ws://ho st/",
+        "ws://host/#part",
         "ws://host/\n",
         "module:",
         ":factory",

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from duplex.api import run
-from duplex.application.backend import BROKE
 from duplex.application.bookings import check_availability
 from duplex.application.loading import load_application
 from duplex.application.restaurant import application as restaurant
+from duplex.application.steps import BROKE
 from duplex.application.tools import State, Tool, Toolbox
 from duplex.cli import app
 from duplex.errors import InputError

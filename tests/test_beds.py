@@ -318,10 +318,12 @@ def test_a_folder_of_files_is_a_kind_of_burst(tmp_path: Path) -> None:
 def test_what_cannot_be_had_is_refused_with_its_reason(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     empty = write(tmp_path / "empty.wav", np.zeros(0), RATE)
+    single = write(tmp_path / "single.wav", np.full(1, 900.0), 44_100)
     refused: dict[str, Callable[[], object]] = {
         "wanted one of: white, pink": lambda: beds.bed("zoo", RATE),
         "no such file": lambda: beds.bed(str(tmp_path / "gone.wav"), RATE),
         "holds no samples": lambda: beds.bed(empty, RATE),
+        "holds 1 samples, too few at 16000 Hz": lambda: beds.bed(single, 16_000),
         "outside 4000 to 96000": lambda: beds.bed("white", 100),
         "wanted one of: any, horn": lambda: beds.bursts("zoo", RATE),
         "holds no sound file": lambda: beds.bursts(f"{tmp_path / 'none'}/", RATE),

@@ -224,8 +224,8 @@ def test_only_labels_are_taken_from_the_wall_clock() -> None:
                     if isinstance(call, ast.Attribute)
                     and ".".join(ast.unparse(call).split(".")[-2:]) in wall
                 ]
-    # A session's published expiry is a label too: it ends by the media clock.
-    assert asked == ["clock.utc_now", "server._session"]
+    # The time of day that published expiries and servers' dates are told in; no call hears it.
+    assert asked == ["clock.utc_seconds", "clock.utc_now"]
 
 
 # -- arrival and playout -------------------------------------------------------

@@ -191,8 +191,21 @@ def test_crosstalk_is_measured_in_decibels(tmp_path: Path) -> None:
     assert health.sides[1].leak_db is None
 
 
-def test_a_faint_leak_far_below_speech_is_no_reason(tmp_path: Path) -> None:
+def test_crosstalk_both_ways_is_told_where_it_cannot_be_left_out(tmp_path: Path) -> None:
+    """Copies that make less than half of a side's speech count, and the verdict says so."""
+    health = judged(tmp_path, LEFT + 0.2 * RIGHT, RIGHT + 0.2 * LEFT)
+    assert health.verdict is Verdict.USABLE
+    assert "crosstalk" in codes(health)
+
+
+def test_a_faint_leak_that_is_heard_as_speech_is_told(tmp_path: Path) -> None:
     health = judged(tmp_path, LEFT + 0.01 * RIGHT, RIGHT)
+    assert health.sides[0].segments > health.sides[1].segments
+    assert codes(health) == {"crosstalk"}
+
+
+def test_a_faint_leak_far_below_speech_is_no_reason(tmp_path: Path) -> None:
+    health = judged(tmp_path, LEFT + 0.001 * RIGHT, RIGHT)
     assert health.verdict is Verdict.GOOD
 
 

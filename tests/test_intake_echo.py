@@ -38,7 +38,7 @@ def found(
         while told < len(segments) and segments[told].span.end <= at + step:
             finder.judge(segments[told])
             told += 1
-    return finder.echoes(segments)
+    return finder.echoes(segments)[0]
 
 
 def later(wave: Floats, seconds: float, rate: int = RATE) -> Floats:

@@ -342,6 +342,35 @@ async def test_a_backend_that_fails_is_told_and_the_voice_still_speaks() -> None
     assert "could not be done" in voices.made[0].told[-1][1]
 
 
+async def test_work_handed_over_meanwhile_is_done_afterwards() -> None:
+    asked: list[Ask] = []
+
+    async def respond(ask: Ask, response_id: str) -> Answer:
+        asked.append(ask)
+        text = f"Answer {len(asked)}."
+        return Answer(response_id=response_id, status="completed", text=text)
+
+    clock = VirtualClock(RATE)
+    voices = Voices()
+    server = LocalServer(voices, respond=respond)
+    client = BareClient(await server.connector()(clock), clock)
+    await client.start(delegation=MANAGED)
+    for words in ("delegate this", "delegate that"):
+        await client.send("session.commentary.append", content=words, delegation_id=None)
+    await client.push(3_000)
+    created = [event["delegation"] for event in client.all("session.delegation.created")]
+    ids = [one["id"] for one in created if isinstance(one, dict)]
+    assert len(set(ids)) == 2
+    assert voices.made[0].told[-2:] == [
+        ("commentary", "Answer 1.", ids[0]),
+        ("commentary", "Answer 2.", ids[1]),
+    ]
+    order = [event["delegation_id"] for event in client.all("response.event")]
+    assert order == sorted(order, key=ids.index), "one after the other"
+    assert asked[1].history[: len(asked[0].items)] == asked[0].items
+    client.task.cancel()
+
+
 async def opened(respond: Respond) -> BareClient:
     """A bare client whose session's backend has just called two functions."""
     clock = VirtualClock(RATE)

@@ -158,8 +158,9 @@ def test_arguments_are_checked_before_anything_runs(tmp_path: Path) -> None:
     assert only(finished).status == "failed"
 
 
-@pytest.mark.parametrize("status", ["failed", "incomplete"])
-def test_calls_of_a_discarded_response_never_run(tmp_path: Path, status: str) -> None:
+def test_calls_of_a_discarded_response_never_run(tmp_path: Path) -> None:
+    status = "incomplete"
+
     class Breaking(People):
         def worker(self, said: list[tuple[str, str]], name: str) -> Reply:
             calls: list[tuple[str, Json]] = [("create_reservation", SLOT)]

@@ -139,6 +139,8 @@ def test_what_was_heard_does_not_depend_on_the_tick(tmp_path: Path, transport_ms
         ({"caller": "realtime", "clock": "virtual"}, "remote session"),
         ({"assistant": "gpt-live", "endpoint": "local"}, "answers the Realtime API"),
         ({"assistant": "realtime", "turn_detection": "ears"}, "turn-detection"),
+        ({"turn_detection": "manual"}, "of Realtime sessions"),
+        ({"assistant": "realtime", "assistant_endpoint": "https://h/w"}, "client delegation"),
         ({"assistant": "realtime", "audio_format": "mp3"}, "audio-format"),
     ],
 )

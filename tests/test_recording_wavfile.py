@@ -137,6 +137,17 @@ except WriteFailed as error:
 """
 
 
+def test_a_file_written_at_once_is_whole_or_not_there(tmp_path: Path) -> None:
+    limit = "import resource, signal, sys, numpy as np; from duplex.wavfile import *; "
+    limit += "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (100_001, 100_001)); "
+    limit += "write_wav(sys.argv[1], np.zeros(80_000, np.int16), 24_000)"
+    path = tmp_path / "full.wav"
+    done = subprocess.run([sys.executable, "-c", limit, path], capture_output=True, check=False)
+    assert b"WriteFailed" in done.stderr
+    assert not path.exists()
+
+
 def test_a_full_disk_keeps_whole_frames_and_a_true_header(tmp_path: Path) -> None:
     path = tmp_path / "full.wav"
     done = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, check=False)

@@ -133,6 +133,7 @@ def test_audio_marks_and_clears_are_read() -> None:
         (said("mark", mark={"name": "x" * 501}), "mark.name"),
         (said("duplex", duplex={"type": "guess"}), "report type"),
         (said("duplex", duplex=[]), "report type"),
+        (said("duplex", duplex={"type": "state", "state": {"x": "y" * 263_000}}), "characters"),
     ],
 )
 def test_what_twilio_would_not_play_is_a_fault_that_says_why(

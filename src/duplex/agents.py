@@ -71,6 +71,7 @@ def _websocket(text: str, url: str) -> str:
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("ws", "wss") and bool(parts.hostname) and parts.port != 0
+        good = good and not parts.fragment
     except ValueError:
         good = False
     if not good or not url.isprintable() or " " in url:

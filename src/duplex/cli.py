@@ -255,7 +255,7 @@ def local(
         str | None, typer.Option(help="Model that thinks for the voice [rules].")
     ] = None,
 ) -> None:
-    """Serve the local voice over the GPT-Live and Realtime protocols until stopped.
+    """Serve the local voice over the GPT-Live, Realtime and Responses protocols until stopped.
 
     The first line on stdout is {"url": …}. Example: duplex local --port 8123
     """

@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from duplex import agents, conditions
+from duplex.application.endpoint import check_endpoint
 from duplex.conditions import Condition
 from duplex.errors import InputError
 from duplex.inputs import read_text
@@ -112,6 +113,14 @@ class RunOptions(ModelOptions):
         return self
 
     @model_validator(mode="after")
+    def _realtime_settings_have_a_session(self) -> RunOptions:
+        asked = {"turn_detection", "audio_format"} & self.model_fields_set
+        if asked and "realtime" not in (self.agent.kind, self.caller):
+            name = min(asked).replace("_", "-")
+            raise ValueError(f"{name} is of Realtime sessions; want --assistant realtime")
+        return self
+
+    @model_validator(mode="after")
     def _local_endpoint_speaks_realtime(self) -> RunOptions:
         if self.endpoint == LOCAL_ENDPOINT and "gpt-live" in (self.agent.kind, self.caller):
             raise ValueError(
@@ -124,12 +133,24 @@ class RunOptions(ModelOptions):
     def _models_have_work(self) -> RunOptions:
         if (said := self.misplaced(self.agent.kind, self.caller)) is not None:
             raise ValueError(said)
-        if self.assistant_endpoint is not None and (
-            self.own_backend or self.delegation != "client"
-        ):
+        return self
+
+    @model_validator(mode="after")
+    def _endpoint_has_work(self) -> RunOptions:
+        if self.assistant_endpoint is None:
+            return self
+        try:
+            check_endpoint(self.assistant_endpoint)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        if self.agent.kind not in ("local", "gpt-live") or self.delegation != "client":
             raise ValueError(
-                "assistant-endpoint does the delegated work of client delegation; it takes no "
-                "backend-model and no delegation responses beside it"
+                "assistant-endpoint owns the work of client delegation; want --assistant local "
+                "or gpt-live, and --delegation client"
+            )
+        if self.backend_model is not None:
+            raise ValueError(
+                "assistant-endpoint owns the work; it takes no backend-model beside it"
             )
         return self
 

@@ -12,6 +12,7 @@ import errno
 import io
 import os
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -176,10 +177,17 @@ def wav_header(frames: int, rate_hz: int, channels: int) -> bytes:
 
 
 def write_wav(path: str | Path, samples: Pcm, rate_hz: int) -> None:
-    """Write int16 samples of shape (n,) or (n, channels) to a new file."""
+    """Write int16 samples of shape (n,) or (n, channels) to a new file; all of it or none."""
     columns = (samples[:, None] if samples.ndim == 1 else samples).T
-    with WavWriter(path, rate_hz, len(columns)) as writer:
-        writer.append(*columns)
+    ours = not os.path.lexists(path)
+    try:
+        with WavWriter(path, rate_hz, len(columns)) as writer:
+            writer.append(*columns)
+    except WriteFailed:
+        if ours:
+            with suppress(OSError):
+                os.unlink(path)
+        raise
 
 
 def open_private(path: Path) -> int:

@@ -61,7 +61,10 @@ def _mono(path: str, rate_hz: int, resample: Resample) -> Floats:
     wav = read_wav(path)
     if not wav.frames:
         raise InputError(f"noise {path}: holds no samples")
-    return resample(_one_channel(wav), wav.rate_hz, rate_hz, loop=False)
+    made = resample(_one_channel(wav), wav.rate_hz, rate_hz, loop=False)
+    if not len(made):
+        raise InputError(f"noise {path}: holds {wav.frames} samples, too few at {rate_hz} Hz")
+    return made
 
 
 def _one_channel(wav: Wav) -> Floats:

@@ -117,11 +117,12 @@ class EchoFinder:
             scaled = np.rint(curve * 127).astype(np.int8)
             self._found[segment.side].append(_Candidate(span=segment.span, curve=scaled, gain=gain))
 
-    def echoes(self, segments: Sequence[Segment]) -> tuple[Echo, ...]:
-        """Decide, once all segments of the recording are known."""
+    def echoes(self, segments: Sequence[Segment]) -> tuple[tuple[Echo, ...], tuple[Echo, ...]]:
+        """Decide, once all segments are known: what are copies, and what are too few to drop."""
         spans = {side: [s.span for s in segments if s.side is side] for side in Side}
-        found = [self._echo(side, spans) for side in Side]
-        return tuple(echo for echo in found if echo is not None)
+        found = [shared for side in Side if (shared := self._echo(side, spans)) is not None]
+        dropped = tuple(echo for echo, share in found if share >= LEAST_SHARE)
+        return dropped, tuple(echo for echo, share in found if share < LEAST_SHARE)
 
     @property
     def _coarse_hz(self) -> float:
@@ -137,7 +138,8 @@ class EchoFinder:
                 out[low - start : high - start] = pcm[low - at : high - at]
         return out
 
-    def _echo(self, side: Side, spans: dict[Side, list[Span]]) -> Echo | None:
+    def _echo(self, side: Side, spans: dict[Side, list[Span]]) -> tuple[Echo, float] | None:
+        """The copies on a side at one lag, and their share of its speech."""
         candidates = self._found[side]
         if len(candidates) < LEAST_SEGMENTS:
             return None
@@ -145,16 +147,17 @@ class EchoFinder:
         if lag < _SAME_LAG:  # alike at once: the quieter one is the copy
             members = [c for c in members if c.gain < _QUIETER]
         share = sum(c.span.length for c in members) / sum(s.length for s in spans[side])
-        if len(members) < LEAST_SEGMENTS or share < LEAST_SHARE:
+        if len(members) < LEAST_SEGMENTS:
             return None
         gain = median(c.gain for c in members)
         copied = tuple(Copied(span=c.span, correlation=round(c.at(lag), 2)) for c in members)
-        return Echo(
+        echo = Echo(
             side=side,
             lag_ms=round(lag * 1000 / self._coarse_hz, 1),
             gain_db=round(20 * math.log10(max(gain, 1e-6)), 1),
             segments=copied,
         )
+        return echo, share
 
     def _common(
         self, candidates: Sequence[_Candidate], others: Sequence[Span]

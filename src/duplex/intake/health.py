@@ -201,6 +201,13 @@ def _of_both(
             text=f"{len(echo.segments)} segments on the {echo.side.label}'s channel are the "
             f"{echo.side.other.label} heard {echo.lag_ms:.0f} ms later; they do not count",
         )
+    for leak in heard.leaks:
+        text = (
+            f"{len(leak.segments)} segments on the {leak.side.label}'s channel are the "
+            f"{leak.side.other.label} heard again at {leak.gain_db:.0f} dB, less than half of the "
+            "speech there: they count as its own"
+        )
+        yield Reason(code="crosstalk", side=leak.side, text=text)
     likeness = heard.levels.likeness
     leaks = any(side.leak_db is not None for side in sides)
     if likeness is not None and abs(likeness) >= SHARED and leaks and not heard.echoes:

@@ -34,7 +34,8 @@ class Listening:
     """What one pass heard; positions are samples at ``rate_hz``.
 
     ``segments`` holds the finds of every detector that listened, by its name;
-    those of ``detector`` are measured. ``echoes`` are listed, not taken out.
+    those of ``detector`` are measured. ``echoes`` are listed, not taken out; ``leaks``
+    are copies that make too little of a side's speech to be left out of it.
     """
 
     files: tuple[str, ...]
@@ -49,6 +50,7 @@ class Listening:
     echoes: tuple[Echo, ...]
     repairs: Repairs
     warnings: tuple[str, ...]
+    leaks: tuple[Echo, ...] = ()
 
     @property
     def duration_ms(self) -> float:
@@ -89,6 +91,7 @@ def listen(sides: TwoSides, detector: str = MAIN_DETECTOR, also: Sequence[str] =
         heard[name] += ear.finish()
     _judge(finder, heard[detector], judged)
     segments = {name: tuple(sorted(found, key=_by_place)) for name, found in heard.items()}
+    echoes, leaks = finder.echoes(segments[detector])
     return Listening(
         files=tuple(str(sound.path) for sound in sides.sounds),
         formats=tuple(sound.format for sound in sides.sounds),
@@ -99,7 +102,8 @@ def listen(sides: TwoSides, detector: str = MAIN_DETECTOR, also: Sequence[str] =
         detector=detector,
         segments=segments,
         levels=meter.levels(),
-        echoes=finder.echoes(segments[detector]),
+        echoes=echoes,
+        leaks=leaks,
         repairs=_all_repairs([sound.repairs for sound in sides.sounds]),
         warnings=sides.warnings,
     )

@@ -70,7 +70,7 @@ class Talk:
         emit: Emit,
         voiced: Callable[[int], None],
     ) -> None:
-        """``voiced`` is told of every ms of speech that is sent."""
+        """``voiced`` is told of every ms in which a reply is being heard, by our reckoning."""
         self._party = party
         self._machine = machine
         self._clock = clock
@@ -103,7 +103,10 @@ class Talk:
     def _block(self, block: Pcm) -> None:
         ends, hearing = self._hearing.ends, self._hearing
         start, end = self._playing
-        hearing.push(block, start if ends.position < end else None, end)
+        playing = start <= ends.position < end
+        hearing.push(block, start if playing else None, end)
+        if playing:
+            self._voiced(to_ms(len(block)))
         if self._machine.settings.vad is None:
             return
         if hearing.current is not None:
@@ -278,7 +281,6 @@ class Talk:
         self._lines.append(Line(role="assistant", text=text, start_ms=to_ms(now)))
         async for samples in reply.speak(text, mouth, self._party.style):
             self._playing = (self._playing[0], self._playing[1] + samples)
-            self._voiced(to_ms(samples))
         for say in sayings:
             said = Said(text=say.text, action=say.action, items=say.items, complete=True)
             self._later += self._party.brain.on_said(said)

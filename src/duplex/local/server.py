@@ -14,7 +14,6 @@ import itertools
 import logging
 import secrets
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs, urlsplit
@@ -22,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
-from duplex.clock import Clock, WallClock
+from duplex.clock import Clock, WallClock, utc_seconds
 from duplex.local.doorway import doorway, refusal
 from duplex.local.faults import MakeFault, Refuse
 from duplex.local.http_desk import HttpDesk
@@ -205,7 +204,7 @@ class LocalServer:
     # -- both ---------------------------------------------------------------
 
     def _session(self, transport: Transport, clock: Clock, name: str) -> LocalSession:
-        expires_at = int(datetime.now(UTC).timestamp() + self._session_seconds)
+        expires_at = int(utc_seconds() + self._session_seconds)
         machine = ServerSession(session_id=f"sess_{name}", expires_at=expires_at)
         return LocalSession(
             transport,
@@ -227,7 +226,7 @@ class LocalServer:
     ) -> RealtimeServing:
         assert self._make_party is not None, "nobody answers Realtime sessions here"
         seconds = min(self._session_seconds, REALTIME_SECONDS)
-        expires_at = int(datetime.now(UTC).timestamp() + seconds)
+        expires_at = int(utc_seconds() + seconds)
         machine = RealtimeMachine(session_id=f"sess_{name}", model=model, expires_at=expires_at)
         return RealtimeServing(
             transport,

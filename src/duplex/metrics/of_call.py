@@ -50,7 +50,7 @@ def hear_call(
         heard = listen(sides, detector, also)
     warnings = tuple(dict.fromkeys((*recording.damage, *heard.warnings)))
     # The stems are each side's own signal: what is alike in them is no echo.
-    return replace(heard, echoes=(), warnings=warnings)
+    return replace(heard, echoes=(), leaks=(), warnings=warnings)
 
 
 @contextmanager

@@ -28,14 +28,13 @@ from duplex.participants.live_reading import Reading
 from duplex.participants.reports import Reports
 from duplex.participants.spurts import LIMIT_SECONDS, Spurts
 from duplex.protocols.gpt_live import Broken, read_object
-from duplex.protocols.side_channel import Claim, read_report
+from duplex.protocols.side_channel import REPORT_LIMIT, Claim, read_report
 from duplex.values import Json, Side
 
 START_MS = 60_000
 """How long a factory may take on the wall clock."""
 BEHIND_TICKS = 250
 """Ticks that may wait for an agent on the wall clock; more are not heard by it."""
-REPORT_CHARACTERS = 262_144
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,6 +298,6 @@ def _as_object(value: object) -> dict[str, Json] | Broken:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         return Broken(reason=f"report is not json: {str(error)[:80]}")
-    if len(text) > REPORT_CHARACTERS:
-        return Broken(reason=f"report of {len(text)} characters, allowed {REPORT_CHARACTERS}")
+    if len(text) > REPORT_LIMIT:
+        return Broken(reason=f"report of {len(text)} characters, allowed {REPORT_LIMIT}")
     return read_object(text)

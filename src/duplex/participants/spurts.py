@@ -25,6 +25,10 @@ HOLD_MS = 60
 pace may be this late; the resampler's own delay comes on top."""
 LIMIT_SECONDS = 300
 """More waiting audio than this is dropped."""
+PIECES = 20_000
+"""So is audio in more pieces than these: a message of one sample costs as much as one of many."""
+MARKS = 10_000
+"""Marks that may wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +77,8 @@ class Spurts:
         ``arrived_at`` is the clock's position, ``taken_at`` the engine's: from there
         on it could be played.
         """
-        room = max(0, self._limit - self._waiting_samples)
+        full = len(self._waiting) >= PIECES
+        room = 0 if full else max(0, self._limit - self._waiting_samples)
         kept = pcm[:room]
         if len(kept):
             if self._spurt is None:
@@ -89,9 +94,12 @@ class Spurts:
             self._waiting_samples += len(kept)
         return len(pcm) - len(kept)
 
-    def mark(self, name: str) -> None:
-        """Remember ``name`` until everything that came before it was played."""
+    def mark(self, name: str) -> bool:
+        """Remember ``name`` until everything before it was played; False: too many wait."""
+        if len(self._marks) >= MARKS:
+            return False
         self._marks.append((self._received, name))
+        return True
 
     def clear(self) -> tuple[Cut | None, list[str]]:
         """Forget what was not played; return what was cut and every mark that waited."""

@@ -15,12 +15,12 @@ import numpy as np
 from duplex.participants.base import Pcm
 from duplex.resample import Resampler
 
-_PROBE_MS = 2_000
+_PROBE_MS = 1_000
 """Long enough for a resampler's blocks to come round in every phase."""
 
 
 @cache
-def most_held(from_hz: int, to_hz: int, step_ms: int = 10) -> int:
+def most_held(from_hz: int, to_hz: int, step_ms: int = 1) -> int:
     """The most output samples that a stream fed ``step_ms`` at a time keeps back."""
     if from_hz == to_hz:
         return 0

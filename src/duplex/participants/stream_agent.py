@@ -23,7 +23,7 @@ from duplex.participants.deliveries import Deliveries, Parcel
 from duplex.participants.held_queue import HeldQueue
 from duplex.participants.live_reading import Reading
 from duplex.participants.reports import Reports
-from duplex.participants.spurts import HOLD_MS, LIMIT_SECONDS, Spurts
+from duplex.participants.spurts import HOLD_MS, LIMIT_SECONDS, MARKS, Spurts
 from duplex.participants.steady import SteadyRate
 from duplex.participants.transport import Connect, Transport, TransportClosed, TransportRefused
 from duplex.protocols.agent_stream import AgentAudio, AgentMessage, Clear, Dialect, Mark
@@ -129,6 +129,8 @@ class StreamAgent:
         while len(self._rest) >= frame:
             samples, self._rest = self._rest[:frame], self._rest[frame:]
             self._put(self._dialect.audio(samples), self._parcel(is_audible(samples)))
+            for message in self._dialect.beside(samples):
+                self._put(message)
 
     def collect(self) -> Sequence[Incoming]:
         items: list[Incoming] = [*self._reading.collect(), *self._cut]
@@ -196,7 +198,9 @@ class StreamAgent:
             case AgentAudio():
                 self._queue(message.pcm)
             case Mark():
-                self._spurts.mark(message.name)
+                if not self._spurts.mark(message.name):
+                    text = f"mark {message.name[:40]!r} came with {MARKS} waiting already"
+                    self._reading.fault("agent", "too_many_marks", text)
             case Clear():
                 self._clear()
             case Claim() | ToolReport() | StateReport():

@@ -119,7 +119,11 @@ def bare_websocket(
             status = error.response.status_code
             message = f"{shown_url(url)} answered the upgrade with status {status}, wanted 101"
             raise TransportRefused(str(status), message) from None
-        except (InvalidHandshake, InvalidURI, EOFError) as error:
+        except InvalidURI:
+            # The library's own words would hold the whole address, its query included.
+            message = f"{shown_url(url)} is no address of a websocket"
+            raise TransportRefused("refused", message) from None
+        except (InvalidHandshake, EOFError) as error:
             message = f"{shown_url(url)} is no websocket: {error}"
             raise TransportRefused("refused", message) from None
         except TimeoutError:

@@ -52,6 +52,9 @@ class Dialect(Protocol):
     def audio(self, pcm: Pcm) -> str | bytes:
         """Return ``frame`` samples as the next message."""
 
+    def beside(self, pcm: Pcm) -> Sequence[str]:
+        """What is told of a frame beside its audio, once it was sent."""
+
     def mark(self, name: str) -> str:
         """Return the message that gives a mark back."""
 

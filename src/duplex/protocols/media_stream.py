@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from duplex.protocols import g711
 from duplex.protocols.agent_stream import AgentAudio, AgentMessage, Clear, Mark
+from duplex.protocols.dtmf import KeyEar
 from duplex.protocols.gpt_live import Broken, read_base64, read_object, write_base64
 from duplex.protocols.pcm_bytes import Pcm
 from duplex.protocols.side_channel import read_report
@@ -28,7 +29,6 @@ FRAME = 160
 FRAME_MS = 20
 MARK_LIMIT = 500
 """Longest name of a mark that is given back."""
-DIGITS = "0123456789*#ABCD"
 SIDE_CHANNEL = "duplex"
 """The custom parameter that invites reports, and the event that carries one."""
 
@@ -63,6 +63,7 @@ class MediaStream:
         self._parameters = {SIDE_CHANNEL: "1", **(parameters or {})}
         self._sequence = 0
         self._chunk = 0
+        self._keys = KeyEar(FRAME)
 
     # -- what goes out ------------------------------------------------------
 
@@ -90,12 +91,16 @@ class MediaStream:
             f'"streamSid":"{self.ids.stream}"}}'
         )
 
+    def beside(self, pcm: Pcm) -> Sequence[str]:
+        """Tell of a key that the caller pressed, as a telephone network would."""
+        key = self._keys.hear(pcm)
+        return [self.dtmf(key)] if key else ()
+
     def mark(self, name: str) -> str:
         return self._message("mark", {"name": name})
 
     def dtmf(self, digit: str) -> str:
-        """Return the message for a key that was pressed, one of :data:`DIGITS`."""
-        assert digit in tuple(DIGITS), digit
+        """Return the message for a key that was pressed."""
         return self._message("dtmf", {"track": "inbound_track", "digit": digit})
 
     def closing(self) -> Sequence[str]:
@@ -131,7 +136,7 @@ class MediaStream:
             case "clear":
                 return Clear()
             case "duplex":
-                return read_report(_member(value, "duplex"))
+                return read_report(_member(value, "duplex"), len(message))
             case other:
                 known = "media, mark, clear, duplex"
                 return Broken(reason=f"event is {str(other)[:40]!r}, wanted one of: {known}")

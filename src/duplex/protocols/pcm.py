@@ -74,6 +74,9 @@ class PcmStream:
     def audio(self, pcm: Pcm) -> bytes:
         return to_bytes(pcm)
 
+    def beside(self, pcm: Pcm) -> Sequence[str]:
+        return ()
+
     def mark(self, name: str) -> str:
         return json.dumps({"type": "mark", "name": name})
 
@@ -94,7 +97,7 @@ class PcmStream:
                 if isinstance(name, str) and 0 < len(name) <= MARK_LIMIT:
                     return Mark(name=name)
                 return Broken(reason=f"mark.name is {str(name)[:40]!r}, wanted text")
-        return read_report(value)
+        return read_report(value, len(message))
 
     def end(self) -> int:
         return self._carry.end()

@@ -21,6 +21,8 @@ CLAIMS = (*STAGES, "latency")
 TOOL_STATUSES = ("started", "completed", "failed")
 TEXT_LIMIT = 4_000
 NAME_LIMIT = 200
+REPORT_LIMIT = 262_144
+"""Longest message, in characters, that may carry a report."""
 MS_LIMIT = 86_400_000.0
 
 
@@ -59,8 +61,10 @@ class StateReport:
 Report = Claim | ToolReport | StateReport
 
 
-def read_report(value: Mapping[str, Json]) -> Report | Broken:
-    """Read one report; never raises."""
+def read_report(value: Mapping[str, Json], length: int = 0) -> Report | Broken:
+    """Read one report, which came in a message of ``length`` characters; never raises."""
+    if length > REPORT_LIMIT:
+        return Broken(reason=f"report of {length} characters, allowed {REPORT_LIMIT}")
     kind = value.get("type")
     if kind in CLAIMS:
         return _claim(str(kind), value)
