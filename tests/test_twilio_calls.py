@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,19 +36,22 @@ def joined(agent: TwilioAgent) -> Iterator[None]:
         yield
 
 
-async def booked(out: Path, *, reports: bool = True) -> tuple[Finished, TwilioAgent]:
-    values: dict[str, object] = {
+def options(out: Path) -> dict[str, object]:
+    return {
         "data": TREE / "scenarios",
         "scenario": (BOOKING,),
         "assistant": "twilio:ws://127.0.0.1:1/stream",
         "clock": "virtual",
         "out": out,
     }
+
+
+async def booked(out: Path, *, reports: bool = True) -> tuple[Finished, TwilioAgent]:
     with speaking(Parrot()):
         engines = await SpeechEngines.open()
         agent = TwilioAgent(engines=engines, state={}, reports=reports)
         with joined(agent):
-            return await Runner(make(values)).run(), agent
+            return await Runner(make(options(out))).run(), agent
 
 
 def check(result: schema.Result, name: str) -> tuple[str, bool]:
@@ -73,6 +77,7 @@ def test_the_demo_books_its_table_with_a_twilio_agent(demo: tuple[Finished, Twil
     (result,) = finished.run.results
     assert result.status == "passed", result.model_dump_json(indent=1)
     assert result.duplex["faults"] == []
+    assert result.duplex["interrupted_replies"] == []
     # What its tools did came over the side channel; its wire has no delegation.
     assert check(result, "application_state") == ("passed", True)
     assert check(result, "verified_state_change") == ("passed", True)
@@ -155,3 +160,21 @@ def test_the_page_and_a_second_measurement_show_the_claims(
     assert "beside what was heard" in viewer.build(finished.folder).read_text(encoding="utf-8")
     (again,) = remeasure(finished.folder, response_deadline_ms=1_000).run.results
     assert again.duplex["claims"] == claims
+
+
+@pytest.mark.speech
+@pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("ctranslate2", "piper")),
+    reason="the local extra is not installed",
+)
+async def test_the_embedded_voice_behind_a_telephone_books_the_demos_table(tmp_path: Path) -> None:
+    engines = await SpeechEngines.open()
+    try:
+        agent = TwilioAgent(engines=engines, state={})
+        with joined(agent):
+            finished = await Runner(make(options(tmp_path))).run()
+    finally:
+        await engines.close()
+    (result,) = finished.run.results
+    assert result.status == "passed", result.model_dump_json(indent=1)
+    assert check(result, "application_state") == ("passed", True)
