@@ -23,10 +23,13 @@ from duplex.local.faults import parse_fault
 from duplex.local.server import LocalServer
 from duplex.participants.base import Pcm
 from duplex.participants.live import Limits, LiveSession
+from duplex.participants.realtime import Limits as RealtimeLimits
+from duplex.participants.realtime import RealtimeSession
+from duplex.participants.realtime_door import realtime_websocket
 from duplex.participants.transport import sessions_url, websocket
 from duplex.protocols.gpt_live_client import LiveConfig
 from duplex.protocols.gpt_live_server import SessionConfig
-from duplex.values import Side
+from duplex.values import RemoteFault, Side
 from gpt_live_peer import BareClient
 from gpt_live_voices import ToneVoice, Voices
 from live_bench import LiveBench
@@ -246,8 +249,33 @@ async def test_five_peers_that_never_answer_close_do_not_hold_up_the_end() -> No
         ]
 
 
+async def test_five_realtime_peers_that_never_answer_close_do_not_either() -> None:
+    opening = [
+        f'{{"type":"session.{how}","session":{{"id":"s"}}}}' for how in ("created", "updated")
+    ]
+    async with deaf_peer(*opening) as url:
+        sessions = [
+            RealtimeSession(
+                side=Side.ASSISTANT,
+                connect=realtime_websocket(url, "m", "x"),
+                limits=RealtimeLimits(finish_ms=300),
+            )
+            for _ in range(5)
+        ]
+        await asyncio.gather(*(session.start(WallClock(RATE)) for session in sessions))
+        began = wall_seconds()
+        await asyncio.gather(*(session.finish() for session in sessions))
+        took = wall_seconds() - began
+        told = [[i for i in one.collect() if isinstance(i, RemoteFault)] for one in sessions]
+    assert took <= 0.3 + 1.0
+    assert [[fault.code for fault in faults] for faults in told] == [["close_timeout"]] * 5
+
+
+STARTED = '{"type":"session.started","session":{"id":"s"}}'
+
+
 @asynccontextmanager
-async def deaf_peer() -> AsyncIterator[str]:
+async def deaf_peer(*opening: str) -> AsyncIterator[str]:
     """A websocket server by hand: it upgrades, starts a session, then only ever sends."""
 
     def frame(text: str) -> bytes:
@@ -268,7 +296,8 @@ async def deaf_peer() -> AsyncIterator[str]:
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
             b"Connection: Upgrade\r\nSec-WebSocket-Accept: " + accept + b"\r\n\r\n"
         )
-        writer.write(frame('{"type":"session.started","session":{"id":"s"}}'))
+        for message in opening or (STARTED,):
+            writer.write(frame(message))
         with suppress(ConnectionError):
             while not writer.is_closing():
                 writer.write(frame('{"type":"session.output_audio.delta","delta":"AAA="}'))
