@@ -90,6 +90,8 @@ def test_the_demo_books_its_table_with_a_twilio_agent(demo: tuple[Finished, Twil
     configuration = finished.run.run.configuration
     assert (configuration.assistant_mode, configuration.model) == ("twilio", None)
     assert configuration.assistant_endpoint == "ws://127.0.0.1:1/stream"
+    hold = finished.run.run.duplex["playout_hold"]
+    assert hold == {"start_ms": 120, "adaptive": True, "assistant_start_ms": 60}
     # Every mark it set came back, and stop came last.
     names = [at(one, "mark", "name") for one in agent.sent if one["event"] == "mark"]
     assert names

@@ -18,11 +18,15 @@ from duplex.conditions import Condition
 from duplex.ends import PLAYOUT_HOLD_MS
 from duplex.local.engines import engine_versions
 from duplex.options import RunOptions
+from duplex.participants.spurts import HOLD_MS
 from duplex.participants.transport import shown_url
 from duplex.results import schema
 from duplex.values import Json
 
 PACKAGES = ("duplex-voice", "numpy", "soxr", "webrtcvad-wheels", "websockets")
+
+_START_MS = {"twilio": HOLD_MS, "pcm": HOLD_MS, "python": 0, "realtime": 0}
+"""What must have come of a reply before its queue begins to play, by kind of agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +80,12 @@ def about(options: RunOptions, held: Sequence[Held], opening_seconds: float) -> 
         "clock": options.clock,
         "transport_ms": options.transport_ms,
         "detector": options.detector,
-        "playout_hold": {"start_ms": PLAYOUT_HOLD_MS, "adaptive": True},
+        "playout_hold": {
+            "start_ms": PLAYOUT_HOLD_MS,
+            "adaptive": True,
+            # An agent with a queue of its own is not in the engine's hold.
+            "assistant_start_ms": _START_MS.get(options.agent.kind, PLAYOUT_HOLD_MS),
+        },
         "application": options.application,
         "models": options.models(),
         "speed": _speed(held, opening_seconds),
