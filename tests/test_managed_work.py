@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from duplex.application.tools import Tool
 from duplex.application.workbench import Workbench
 from duplex.clock import VirtualClock
+from duplex.local.managed_backend import Responder, TellNote
 from duplex.local.server import LocalServer
 from duplex.participants.live import LiveSession
 from duplex.participants.live_reading import Reading
@@ -277,13 +278,11 @@ def test_more_delegations_than_can_be_followed_are_a_fault() -> None:
 
 # -- against the local server -----------------------------------------------
 
-Respond = Callable[[Ask, str], Awaitable[Answer]]
 
-
-def responding(*answers: tuple[str, Sequence[Call], str]) -> Respond:
+def responding(*answers: tuple[str, Sequence[Call], str]) -> Responder:
     left = list(answers)
 
-    async def respond(ask: Ask, response_id: str) -> Answer:
+    async def respond(ask: Ask, response_id: str, note: TellNote) -> Answer:
         status, calls, text = left.pop(0)
         return Answer(
             response_id=response_id,
@@ -303,7 +302,7 @@ CALLS = (
 MANAGED: dict[str, Json] = {"type": "responses", "responses": {"model": "m"}}
 
 
-async def held(respond: Respond, ms: int = 5_000) -> tuple[LiveBench, Voices]:
+async def held(respond: Responder, ms: int = 5_000) -> tuple[LiveBench, Voices]:
     voices = Voices()
     server = LocalServer(voices, respond=respond)
     session = LiveSession(
@@ -345,7 +344,7 @@ async def test_a_backend_that_fails_is_told_and_the_voice_still_speaks() -> None
 async def test_work_handed_over_meanwhile_is_done_afterwards() -> None:
     asked: list[Ask] = []
 
-    async def respond(ask: Ask, response_id: str) -> Answer:
+    async def respond(ask: Ask, response_id: str, note: TellNote) -> Answer:
         asked.append(ask)
         text = f"Answer {len(asked)}."
         return Answer(response_id=response_id, status="completed", text=text)
@@ -371,7 +370,7 @@ async def test_work_handed_over_meanwhile_is_done_afterwards() -> None:
     client.task.cancel()
 
 
-async def opened(respond: Respond) -> BareClient:
+async def opened(respond: Responder) -> BareClient:
     """A bare client whose session's backend has just called two functions."""
     clock = VirtualClock(RATE)
     server = LocalServer(Voices(), respond=respond)

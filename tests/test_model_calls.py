@@ -313,6 +313,18 @@ def test_the_sessions_backend_may_be_a_model_elsewhere(tmp_path: Path) -> None:
     assert len({event["at"] for event in events(finished, "tool.started")}) == 1
 
 
+def test_a_sessions_model_that_cannot_be_asked_is_never_the_agents_fault(tmp_path: Path) -> None:
+    with serving(lambda asked: error(401, "invalid_api_key", "who are you")) as fake:
+        finished = hold(
+            tmp_path, delegation="responses", backend_url=fake.url, backend_model="worker"
+        )
+    result = only(finished)
+    assert result.status == "infrastructure_error"
+    assert result.error is not None
+    assert result.error.stage == "backend"
+    assert "who are you" in result.error.message
+
+
 def test_faked_servers_see_no_key_of_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

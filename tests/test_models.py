@@ -9,13 +9,17 @@ from dataclasses import replace
 
 import pytest
 
-from duplex.clock import VirtualClock, wall_seconds
+from duplex.application.base import BackendFailed, Line
+from duplex.application.model_backend import ModelBackend
+from duplex.application.restaurant import application
+from duplex.clock import VirtualClock, WallClock, wall_seconds
 from duplex.errors import InputError
 from duplex.models import client as asking
 from duplex.models.client import ModelClient, ModelError, Waited
 from duplex.models.limiter import LONGEST_SECONDS, Limiter, retry_after
 from duplex.models.place import ModelPlace, place
 from duplex.protocols.model_values import Ask, Call, Function, Message, Output
+from duplex.values import Happening
 from fake_models import FakeModels, Reply, completion, error, in_turn, response, serving
 
 CLOCK = VirtualClock(24_000)
@@ -331,3 +335,38 @@ def test_keys_go_only_where_they_belong() -> None:
 
 def test_plain_http_elsewhere_must_be_allowed() -> None:
     assert place("x", "http://example.com/v1", "m", insecure=True, environment={}).model == "m"
+
+
+async def test_live_a_wait_that_would_be_heard_takes_the_call_out_of_the_count() -> None:
+    limited = error(429, "rate_limit_exceeded", retry_after_ms="1050")
+    told: list[Happening] = []
+    async with asked([limited, response("Free.")]) as (client, _):
+        backend = ModelBackend(application, {}, client)
+        with pytest.raises(BackendFailed, match="made this call wait") as failed:
+            await backend.handle("d1", [], WallClock(24_000), told.append)
+        assert (failed.value.code, failed.value.fatal) == ("rate_limited", True)
+        again = ModelBackend(application, {}, client)
+        assert await again.handle("d1", [], WallClock(24_000), told.append) == ["Free."]
+    assert [one.fields["status"] for one in told if one.type == "backend.waited"] == [429]
+
+
+async def test_after_a_failure_a_backend_sends_everything_again_without_calls_that_hang() -> None:
+    replies = [
+        response(calls=[("check_availability", {})], name="r1"),
+        response(status="incomplete", name="r2"),
+        response("Done.", name="r3"),
+    ]
+    clock = WallClock(24_000)
+    line = Line(role="user", text="A table, please.", start_ms=0)
+    more = Line(role="user", text="A table, please. For two.", start_ms=0)
+    async with asked(replies) as (client, fake):
+        backend = ModelBackend(application, {}, client)
+        with pytest.raises(BackendFailed, match="incomplete"):
+            await backend.handle("d1", [line], clock, lambda told: None)
+        assert await backend.handle("d2", [more], clock, lambda told: None) == ["Done."]
+    sent = fake.asked[2].body
+    assert "previous_response_id" not in sent
+    items = sent["input"]
+    assert isinstance(items, list)
+    kinds = [item["type"] for item in items if isinstance(item, dict)]
+    assert kinds == ["message"] * 2 + ["function_call", "function_call_output"] + ["message"] * 2

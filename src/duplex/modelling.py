@@ -14,11 +14,11 @@ from dataclasses import replace
 from duplex.application.backend import LocalBackend
 from duplex.application.base import Backend
 from duplex.application.model import Application
-from duplex.application.model_backend import ModelBackend
+from duplex.application.model_backend import ModelBackend, as_fields
 from duplex.application.workbench import Workbench
-from duplex.clock import WallClock
-from duplex.local.managed_backend import Responder, respond_by_rule
+from duplex.local.managed_backend import Responder, TellNote, respond_by_rule
 from duplex.local.model_brain import HttpModel, Model
+from duplex.local.seams import Note
 from duplex.models.client import ModelClient
 from duplex.models.limiter import Limiter
 from duplex.models.place import KEY_VARIABLES, place
@@ -80,13 +80,17 @@ class Modelling:
 
     @property
     def responder(self) -> Responder:
-        """Who answers as the backend of a local session under responses delegation."""
+        """Who answers as the backend of one local session under responses delegation."""
         client = self._backend
         if client is None or self._options.backend_url is None:
             return respond_by_rule
 
-        async def ask_client(ask: Ask, response_id: str) -> Answer:
-            answer = await client.answer(ask, WallClock(1000))
+        model = HttpModel(client, live=self._options.clock == "wall")
+
+        async def ask_client(ask: Ask, response_id: str, note: TellNote) -> Answer:
+            answer, waits = await model.answer(ask)
+            for waited in waits:
+                note(Note(kind="waited", fields=as_fields(waited)))
             return replace(answer, response_id=response_id)
 
         return ask_client

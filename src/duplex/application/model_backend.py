@@ -83,6 +83,7 @@ class ModelBackend:
             for _ in range(ROUNDS):
                 answer = await self._answer(items, delegation_id, clock, tell)
                 self._history += [*items, *answer.items]
+                items = []
                 self._previous = answer.response_id or None
                 if not answer.calls:
                     whole = True
@@ -95,7 +96,7 @@ class ModelBackend:
 
     def _mend(self, items: Sequence[Item]) -> None:
         """Work broke off: keep what was said, and no call without its output."""
-        self._history += [item for item in items if item not in self._history]
+        self._history += items
         done = {item.call_id for item in self._history if isinstance(item, Output)}
         self._history = [
             item for item in self._history if not isinstance(item, Call) or item.call_id in done

@@ -18,7 +18,10 @@ from dataclasses import replace
 from duplex.application.base import Line
 from duplex.application.model_prompts import NUDGE, Transcript
 from duplex.clock import Clock, utc_seconds
+from duplex.errors import DuplexError
 from duplex.local import rule_model
+from duplex.local.seams import Note
+from duplex.local.telling import as_info
 from duplex.protocols.gpt_live_models import MessageItem
 from duplex.protocols.gpt_live_server import ServerSession, Submit
 from duplex.protocols.model_values import Answer, Ask, Function, Item, Message, Output
@@ -29,15 +32,19 @@ MODEL_MS = 800
 """Declared media time of one response, in ms."""
 WAITING_LIMIT = 16
 """Delegations that may wait for the one being worked on."""
-Responder = Callable[[Ask, str], Awaitable[Answer]]
-"""Answers one request under a response id that is given."""
+TellNote = Callable[[Note], None]
+Responder = Callable[[Ask, str, TellNote], Awaitable[Answer]]
+"""Answers one request under a response id that is given, and may tell of it in notes.
+
+Raises DuplexError when it could not ask, which is nobody's answer: a ``fault`` note.
+"""
 Emit = Callable[[str], None]
 SayOut = Callable[[str, str], None]
 """Has the voice say a backend's words: (text, delegation id)."""
 log = logging.getLogger(__name__)
 
 
-async def respond_by_rule(ask: Ask, response_id: str) -> Answer:
+async def respond_by_rule(ask: Ask, response_id: str, note: TellNote) -> Answer:
     """The responder that needs no model."""
     return rule_model.answer(ask, response_id)
 
@@ -141,10 +148,17 @@ class ManagedBackend:
 
     async def _answer(self, ask: Ask, response_id: str) -> Answer:
         try:
-            return await self._respond(ask, response_id)
+            return await self._respond(ask, response_id, self._note)
+        except DuplexError as error:
+            fields: dict[str, Json] = {"code": "no_response", "message": str(error)[:500]}
+            self._note(Note(kind="fault", fields=fields))
+            return Answer(response_id=response_id, status="failed", problem=str(error)[:200])
         except Exception as error:
             log.exception("no response in %s", self._machine.session_id)
             return Answer(response_id=response_id, status="failed", problem=str(error)[:200])
+
+    def _note(self, note: Note) -> None:
+        self._emit(self._machine.say_info(*as_info(note)))
 
     def _ended(self, identity: str, answer: Answer) -> None:
         if answer.status == "completed" and answer.calls:

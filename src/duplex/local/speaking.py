@@ -10,7 +10,6 @@ but hands finished messages to ``emit``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import numpy as np
@@ -19,7 +18,8 @@ from duplex.clock import Clock
 from duplex.local.faults import Line
 from duplex.local.managed_backend import ManagedBackend
 from duplex.local.rate_bridge import RateBridge
-from duplex.local.seams import VOICE_RATE_HZ, Note, Pcm, Voice, VoiceFrame, Words
+from duplex.local.seams import VOICE_RATE_HZ, Pcm, Voice, VoiceFrame, Words
+from duplex.local.telling import as_info
 from duplex.participants.held_queue import HeldQueue
 from duplex.protocols.gpt_live_server import ServerSession
 
@@ -174,7 +174,7 @@ class Speaking:
             else:
                 self._emit(self._machine.say_delegation(offset))
         for note in frame.notes:
-            self._emit(self._machine.say_info(*_as_info(note)))
+            self._emit(self._machine.say_info(*as_info(note)))
 
     def _speak(self, pcm: Pcm) -> None:
         """Append one block to the output; send a delta when it is full."""
@@ -223,10 +223,6 @@ class Speaking:
 
 
 Emit = Callable[[str], None]
-
-
-def _as_info(note: Note) -> tuple[str, str]:
-    return f"duplex.{note.kind}", json.dumps(note.fields)
 
 
 def _spaced(before: str, text: str) -> str:

@@ -5,6 +5,7 @@ Values only; the voice fills them and hands them over frame by frame.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 
 from duplex.local.seams import Delegate, Finish, Note, Progress, Words
@@ -34,3 +35,8 @@ def as_note(act: Progress | Finish) -> Note:
     if isinstance(act, Finish):
         return Note(kind="finished", fields={"outcome": act.outcome})
     return Note(kind="agenda", fields={"item_id": act.item_id, "status": act.status})
+
+
+def as_info(note: Note) -> tuple[str, str]:
+    """The code and the message of the notice in which a note travels."""
+    return f"duplex.{note.kind}", json.dumps(note.fields)
