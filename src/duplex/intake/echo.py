@@ -221,8 +221,8 @@ def _products(own: Floats, other: Floats) -> Floats:
     theirs[: len(other)] = other
     windows = np.lib.stride_tricks.sliding_window_view(theirs, _WINDOW)[::step]
     spectra = np.fft.rfft(windows) * np.conj(np.fft.rfft(mine.reshape(count, step), _WINDOW))
-    found: Floats = np.fft.irfft(spectra.sum(axis=0), _WINDOW)[: _LAGS + 1][::-1]
-    return found
+    found = np.fft.irfft(spectra.sum(axis=0), _WINDOW)[: _LAGS + 1][::-1]
+    return found.astype(np.float32)
 
 
 def _covered(own: Floats, other: Floats, lag: int) -> float:
