@@ -19,6 +19,7 @@ from fake_engines import Parrot, speaking
 from fake_models import Asked, FakeModels, Reply, error, response, serving
 from gpt_live_voices import Voices
 
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 SLOT: dict[str, Json] = {"date": "2026-08-07", "time": "19:00", "party_size": 2}
 
 
@@ -302,6 +303,26 @@ def test_a_session_may_have_a_backend_of_its_own(tmp_path: Path) -> None:
     assert result.metrics.audio.floor_hold_silence_ms.cumulative
     assert finished.run.run.configuration.assistant_mode == "responses"
     assert finished.run.run.configuration.backend_model == "local"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scenario": ["restaurant_slot_taken"]},
+        {
+            "application": f"{EXAMPLES / 'bicycle_shop.py'}:application",
+            "data": EXAMPLES / "bicycle_shop.scenarios.json",
+        },
+    ],
+)
+def test_the_rule_model_works_off_any_application_by_its_recipe(
+    tmp_path: Path, options: dict[str, object]
+) -> None:
+    finished = duplex.run(clock="virtual", out=tmp_path, delegation="responses", **options)
+    result = only(finished)
+    assert result.status == "passed", result.assessment
+    assert result.metrics.task.tool_calls.actual == 3, "refused once, then another day or time"
+    assert result.metrics.task.delegations.actual == 2
 
 
 def test_the_sessions_backend_may_be_a_model_elsewhere(tmp_path: Path) -> None:
