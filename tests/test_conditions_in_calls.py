@@ -14,8 +14,8 @@ from duplex.audio_truth import LossMask
 from duplex.call import Call, CallPlan
 from duplex.clock import VirtualClock
 from duplex.hangup import Policy
-from duplex.legs import LinePlan, stems_of
-from duplex.line import build_line
+from duplex.legs import LinePlan, kind_of, stems_of
+from duplex.line import Label, build_line
 from duplex.metrics.line import line_of
 from duplex.metrics.of_call import timing_of_call
 from duplex.participants.scripted import Scripted
@@ -169,6 +169,12 @@ async def test_sounds_of_the_caller_are_labelled_and_scored(tmp_path: Path) -> N
     tics = selectivity["vocal_tic"]
     assert isinstance(tics, dict)
     assert tics["labelled"] == sum(sound.kind == "tic" for sound in call.sounds)
+
+
+def test_what_is_left_of_a_sound_that_gave_way_is_no_opportunity() -> None:
+    whole = Label(effect="tics", kind="cough", start=0, end=RATE * 60 // 1000)
+    stub = Label(effect="tics", kind="cough", start=0, end=RATE * 59 // 1000)
+    assert (kind_of(whole, RATE), kind_of(stub, RATE)) == ("tic", "cut")
 
 
 async def test_the_delay_of_a_network_is_ours_and_not_the_assistants(tmp_path: Path) -> None:

@@ -10,12 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from duplex.conditions import CLEAN, Condition, PacketLoss
-from duplex.line import Line, build_line, labels
+from duplex.line import Label, Line, build_line, labels
 from duplex.recording import LegStems, LegTick
 from duplex.values import Happening, Json, Side
 
 SOUND_KINDS = {"tics": "tic", "side_speech": "side_speech", "bursts": "burst"}
 """How events call what a line adds as single sounds."""
+CUT = "cut"
+"""What is left of a sound that gave way to its speaker at once: nobody's opportunity."""
+_SHORTEST_MS = 60
 _TOLD_MS = 1
 """A change of delay smaller than this is not told."""
 
@@ -40,6 +43,12 @@ def stems_of(condition: Condition) -> tuple[LegStems | None, LegStems | None]:
         for effects in (condition.uplink, condition.downlink)
     )
     return uplink, downlink
+
+
+def kind_of(label: Label, rate_hz: int) -> str:
+    """How events call a sound; what is too short to be heard as one is ``cut``."""
+    long_enough = (label.end - label.start) * 1000 >= _SHORTEST_MS * rate_hz
+    return SOUND_KINDS[label.effect] if long_enough else CUT
 
 
 class Legs:
@@ -74,7 +83,7 @@ class Legs:
         told = self._delay(side, line)
         for label in labels(line, self._effects[side]):
             fields: dict[str, Json] = {
-                "kind": SOUND_KINDS[label.effect],
+                "kind": kind_of(label, self._rate_hz),
                 "name": label.kind,
                 "start": label.start,
                 "end": label.end,
