@@ -247,7 +247,7 @@ EVENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["d", "e", None]), EVENTS), max_size=12))
 async def test_no_stream_of_backend_events_breaks_a_session(
     stream: list[tuple[str | None, dict[str, Json]]],

@@ -147,7 +147,9 @@ def test_arguments_are_checked_before_anything_runs(tmp_path: Path) -> None:
             return response("I could not do that.", name=name)
 
     with serving(Careless()) as fake:
-        finished = hold(tmp_path, backend_url=fake.url, backend_model="worker")
+        finished = hold(
+            tmp_path, backend_url=fake.url, backend_model="worker", max_duration_seconds=30
+        )
     ended = events(finished, "tool.ended")
     assert [event["status"] for event in ended] == ["failed"] * 3
     assert sorted(str(event["error"]).split(":")[0] for event in ended) == [
@@ -305,20 +307,14 @@ def test_a_session_may_have_a_backend_of_its_own(tmp_path: Path) -> None:
     assert finished.run.run.configuration.backend_model == "local"
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"scenario": ["restaurant_slot_taken"]},
-        {
-            "application": f"{EXAMPLES / 'bicycle_shop.py'}:application",
-            "data": EXAMPLES / "bicycle_shop.scenarios.json",
-        },
-    ],
-)
-def test_the_rule_model_works_off_any_application_by_its_recipe(
-    tmp_path: Path, options: dict[str, object]
-) -> None:
-    finished = duplex.run(clock="virtual", out=tmp_path, delegation="responses", **options)
+def test_the_rule_model_works_off_any_application_by_its_recipe(tmp_path: Path) -> None:
+    finished = duplex.run(
+        clock="virtual",
+        out=tmp_path,
+        delegation="responses",
+        application=f"{EXAMPLES / 'bicycle_shop.py'}:application",
+        data=EXAMPLES / "bicycle_shop.scenarios.json",
+    )
     result = only(finished)
     assert result.status == "passed", result.assessment
     assert result.metrics.task.tool_calls.actual == 3, "refused once, then another day or time"

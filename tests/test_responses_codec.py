@@ -83,7 +83,7 @@ RESPONSES = bent(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(RESPONSES)
 def test_no_response_breaks_its_reader(body: dict[str, Json]) -> None:
     answer = responses.read_answer(json.dumps(body).encode())
@@ -95,7 +95,7 @@ def test_no_response_breaks_its_reader(body: dict[str, Json]) -> None:
         assert again.calls == answer.calls
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     bent(
         {
@@ -137,7 +137,7 @@ def test_no_bytes_break_a_reader(data: bytes) -> None:
     assert isinstance(chat_completions.read_answer(data), (Answer, Broken))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     bent(
         {
@@ -334,7 +334,7 @@ def desk() -> tuple[HttpDesk, Wire]:
     return HttpDesk(wire, lambda head: None, lambda head, body: answered), wire
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.binary(max_size=80) | st.just(b"POST /v1/responses HTTP/1.1\r\n"), max_size=5))
 async def test_no_bytes_break_the_desk(chunks: list[bytes]) -> None:
     made, wire = desk()
