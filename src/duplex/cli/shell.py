@@ -1,0 +1,76 @@
+"""What every verb of the command shares: the set they join, the console, the way out.
+
+A verb reads its options, calls one function and ends with a code; nothing here
+knows a verb. stdout is data, stderr is talk; a sentence and exit 2 for what could
+not run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+import typer
+from rich.console import Console
+from typer.core import TyperCommand
+
+from duplex.screen import plain
+
+Do = TypeVar("Do", bound=Callable[..., None])
+_MAY_BE_EMPTY = ("--assistant-opening-prompt",)
+
+
+class Verb(TyperCommand):
+    """A command that takes no empty word: as a path it would be the present folder."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        for before, word in zip(["", *args], args, strict=False):
+            name = word[:-1] if word.startswith("--") and word.endswith("=") else before
+            if (word == "" or name != before) and name not in _MAY_BE_EMPTY:
+                stop(f"{name if name.startswith('-') else 'an argument'} is empty, want a value")
+        return super().parse_args(ctx, args)
+
+
+class Verbs(typer.Typer):
+    """A set of commands, each a :class:`Verb`."""
+
+    def command(self, name: str | None = None) -> Callable[[Do], Do]:  # type: ignore[override]
+        return super().command(name, cls=Verb)
+
+
+app = Verbs(
+    name="duplex",
+    help="Hold full-duplex voice-agent calls on one timeline, and measure them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=False,
+)
+scenario_app = Verbs(help="Work on scenario files.", no_args_is_help=True)
+app.add_typer(scenario_app, name="scenario")
+
+
+class Talk(Console):
+    """The console for people; when nobody listens any more it falls silent."""
+
+    def _check_buffer(self) -> None:
+        # A terminal that was closed is an input/output error, a pipe a broken one.
+        try:
+            super()._check_buffer()
+        except OSError:
+            self.quiet = True
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
+def talk() -> Console:
+    """The console for people: stderr, no markup, no highlighting."""
+    return Talk(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+
+def stop(message: str) -> NoReturn:
+    """Say one sentence on stderr and exit 2."""
+    print(f"duplex: {plain(message)}", file=sys.stderr)
+    raise typer.Exit(2)
