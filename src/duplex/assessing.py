@@ -104,7 +104,7 @@ def basis_of(options: RunOptions, *, recorded: bool) -> Basis:
         return Basis(
             audio_source=f"recording_{far}",
             caller_mode="recording",
-            attribution="scenario_text",
+            attribution="audio" if options.caller_is_wav else "scenario_text",
             validity_scope="recorded_caller",
             caller_tells_agenda=False,
         )

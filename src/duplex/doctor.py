@@ -158,7 +158,7 @@ def _key() -> Finding:
     return Finding(
         name="OPENAI_API_KEY",
         ok=present,
-        found="present" if present else "not set; only gpt-live sessions need it",
+        found="present" if present else "not set; gpt-live and realtime sessions need it",
         mend="export OPENAI_API_KEY=…",
         optional=True,
     )

@@ -129,8 +129,10 @@ class Ends:
         if wav is not None:
             cue = Cue(at_ms=0) if first == "caller" else Cue()
             degraded = options.condition_over(scenario.duplex.conditions).uplink
+            # A recording of the scenario's says its text; what another one says nobody told.
+            told = None if options.caller_is_wav else scenario.input.text
             participant = WavParticipant(
-                Side.CALLER, wav, cue=cue, text=scenario.input.text, levelled=bool(degraded)
+                Side.CALLER, wav, cue=cue, text=told, levelled=bool(degraded)
             )
             return participant, 0
         if options.caller == "scripted":

@@ -95,7 +95,7 @@ class RunOptions(ModelOptions):
             agents.parse(self.assistant)
         except InputError as error:
             raise ValueError(str(error)) from None
-        is_wav = self.caller.lower().endswith(".wav")
+        is_wav = self.caller_is_wav
         if self.caller not in CALLERS and not is_wav:
             raise ValueError(f'caller "{self.caller}" is none of: {", ".join(CALLERS)}')
         return self
@@ -187,6 +187,11 @@ class RunOptions(ModelOptions):
         """The model of a caller that is a session elsewhere."""
         own = self.caller == "realtime" and "simulator_model" not in self.model_fields_set
         return REALTIME_MODEL if own else self.simulator_model
+
+    @property
+    def caller_is_wav(self) -> bool:
+        """Whether a recording that was named calls, not one of the scenario's."""
+        return self.caller.lower().endswith(".wav")
 
     def condition_over(self, scenarios: tuple[str, ...] | None) -> Condition:
         """The condition that was asked for, else the scenario's own, else a clean line."""

@@ -216,7 +216,7 @@ class Runner:
 
     def _wav(self, scenario: Scenario) -> Path | None:
         """The caller's recording: the option's, or the first of a single-turn scenario."""
-        if self._options.caller.lower().endswith(".wav"):
+        if self._options.caller_is_wav:
             path = Path(self._options.caller)
             if not exists(path):
                 raise InputError(f"caller {path}: no such file")

@@ -11,12 +11,11 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from duplex import viewer
@@ -137,12 +136,8 @@ def _report(console: Console, finished: Finished) -> None:
         console.print(Text(f"no call was held; results: {finished.folder / 'results.json'}"))
         return
     console.print(Text(plain(headline(run)), style="bold"))
-    table = Table(box=None, pad_edge=False)
-    for column in COLUMNS:
-        table.add_column(column, overflow="fold", no_wrap=column != COLUMNS[-1])
-    for row in rows(run):
-        table.add_row(*(Text(plain(cell)) for cell in row.cells()))
-    console.print(table)
+    for line in _table(run):
+        console.print(Text(plain(line)))
     for line in run_report.short(run):
         console.print(Text(plain(line)))
     speed = run.run.duplex.get("speed")
@@ -154,17 +149,32 @@ def _report(console: Console, finished: Finished) -> None:
     listen = finished.folder / str(held[0].artifacts.conversation_audio)
     console.print(Text(f"recording: {listen}"))
     console.print(Text(f"viewer: {finished.folder / 'viewer.html'}"))
-    console.print(Text(f"next: {_next(finished, run, held[0])}"))
+    console.print(Text(f"next: {_next(finished, held)}"))
 
 
-def _next(finished: Finished, run: schema.Run, first: schema.Result) -> str:
-    """The next command to try, with paths that exist."""
-    transcript = first.artifacts.conversation_transcript
-    if first.status != "passed" and transcript is not None:
-        return f"cat {_shown(finished.folder / transcript)}"
-    if run.run.duplex.get("clock") == "wall":
-        return f"duplex run --scenario {first.scenario_id} --clock virtual --seed 8"
-    return f"duplex run --scenario {first.scenario_id} --seed 8"
+def _table(run: schema.Run) -> Iterator[str]:
+    """The calls under each other, and below them why those went wrong that did.
+
+    Never cut to the width of a terminal: a name or a reason that is cut says nothing.
+    """
+    *names, _ = COLUMNS
+    called = [row.cells() for row in rows(run)]
+    lines = [tuple(names), *(cells[:-1] for cells in called)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(names))]
+    for line in lines:
+        yield "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
+    for cells in called:
+        if cells[-1]:
+            yield f"{cells[0]}: {cells[-1]}"
+
+
+def _next(finished: Finished, held: Sequence[schema.Result]) -> str:
+    """The next command to try: what was said in the first call that went wrong, or the page."""
+    for result in held:
+        transcript = result.artifacts.conversation_transcript
+        if result.status != "passed" and transcript is not None:
+            return f"cat {_shown(finished.folder / transcript)}"
+    return f"duplex view {_shown(finished.folder)} --browser"
 
 
 def _shown(path: Path) -> str:
