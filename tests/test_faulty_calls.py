@@ -30,7 +30,7 @@ RATE = 24_000
 pytestmark = pytest.mark.wall
 
 
-async def held(
+async def held_once(
     folder: Path, *faults: str, seconds: float = 3.0, key: str = "k", wanted: str | None = None
 ) -> tuple[CallEnd, Recording, float]:
     """Hold one short call against a faulty server; also tell how long it took."""
@@ -61,6 +61,19 @@ async def held(
         end = await asyncio.wait_for(call.hold(), seconds + 15)
         took = asyncio.get_running_loop().time() - began
     return end, Recording.load(folder, "c"), took
+
+
+async def held(
+    folder: Path, *faults: str, key: str = "k", wanted: str | None = None, seconds: float = 3
+) -> tuple[CallEnd, Recording, float]:
+    """The same, again where this machine was too busy to hold it: that is no peer's fault."""
+    for attempt in range(3):
+        found = await held_once(
+            folder / f"attempt{attempt}", *faults, key=key, wanted=wanted, seconds=seconds
+        )
+        if found[0].fault is None or found[0].fault.stage != "platform_late":
+            break
+    return found
 
 
 def codes(recording: Recording) -> Sequence[str]:
