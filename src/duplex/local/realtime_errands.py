@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from duplex.application.model import Application
 from duplex.application.tools import Outcome
 from duplex.clock import Clock
 from duplex.values import Happening, Json
+
+log = logging.getLogger(__name__)
 
 LOST = "I'm sorry, something went wrong here. Could we try that again?"
 
@@ -105,6 +108,7 @@ class Errands(LocalBackend):
         except asyncio.CancelledError:
             raise
         except Exception:
+            log.exception("delegated work was lost")
             text = LOST
         self._tasks.pop(name, None)
         self._put(Finished(errand_id=name, text=text))
