@@ -40,6 +40,8 @@ from duplex.values import Json
 
 KEPT = 512
 """Responses that can be continued; older ones are forgotten."""
+KEPT_CHARACTERS = 64 << 20
+"""Text of all remembered responses together; beyond it the oldest are forgotten."""
 ITEMS_LIMIT = 2_000
 Text = Annotated[str, Field(max_length=16 * TEXT_LIMIT)]
 
@@ -131,18 +133,30 @@ class Wanted:
 
 
 class Memory:
-    """Earlier responses by their id, the newest :data:`KEPT` of them."""
+    """Earlier responses by their id, the newest within :data:`KEPT` and its characters."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[Item, ...]] = OrderedDict()
+        self._characters = 0
 
     def keep(self, response_id: str, items: tuple[Item, ...]) -> None:
         self._kept[response_id] = items
-        while len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
+        self._characters += _characters(items)
+        while len(self._kept) > KEPT or (
+            self._characters > KEPT_CHARACTERS and len(self._kept) > 1
+        ):
+            _, forgotten = self._kept.popitem(last=False)
+            self._characters -= _characters(forgotten)
 
     def recall(self, response_id: str) -> tuple[Item, ...] | None:
         return self._kept.get(response_id)
+
+
+def _characters(items: tuple[Item, ...]) -> int:
+    return sum(
+        len(item.name) + len(item.arguments) if isinstance(item, Call) else len(item.text)
+        for item in items
+    )
 
 
 def read_request(body: Mapping[str, Json], memory: Memory) -> Wanted | Problem:

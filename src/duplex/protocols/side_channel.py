@@ -8,7 +8,6 @@ is the page for people; Twilio, PCM and Python agents all speak this.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -123,7 +122,8 @@ def _tool(value: Mapping[str, Json]) -> ToolReport | Broken:
 def _milliseconds(value: Json) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if math.isfinite(value) and 0 <= value <= MS_LIMIT else None
+    # Compared, never converted first: a whole number may be too large for a float.
+    return float(value) if 0 <= value <= MS_LIMIT else None
 
 
 def _kind(value: Json) -> str:
