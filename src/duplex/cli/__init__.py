@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import sys
 
-from duplex.cli import calls, measures, tools
+from duplex.cli import calls, measures, runs, tools
 from duplex.cli.shell import app, stop, talk
 from duplex.screen import plain
 
-__all__ = ["app", "calls", "main", "measures", "stop", "talk", "tools"]
+__all__ = ["app", "calls", "main", "measures", "runs", "stop", "talk", "tools"]
 
 
 def main() -> None:

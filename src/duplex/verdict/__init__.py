@@ -1,0 +1,1 @@
+"""Many calls as one answer: checks, verdict, samples, sweeps, comparison."""

@@ -1,0 +1,234 @@
+"""What a run is judged by: its checks, each with the share of calls that must pass.
+
+A check is ``[NAME:] EXPRESSION OP NUMBER[ms|s|%] [@ SHARE%]``, or the name of a
+yes/no metric alone. Checks are read when the run starts and pinned in its
+folder; later edits do not change what it is judged by. Without ``@`` a check
+needs the default share; the run's own task is judged by its samples' rule.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from duplex.errors import InputError
+from duplex.results import schema
+from duplex.values import Json
+from duplex.verdict.case import CheckOutcome, Reading
+from duplex.verdict.expression import Expression, parse
+from duplex.verdict.readings import Unit, read
+
+DEFAULT_MIN_PASS_RATE = 80.0
+"""Per cent of graded calls that must pass a check that names no share of its own."""
+TASK = "task_completed"
+"""The check every run has: the call's own grade."""
+MAX_NEVER_SPOKE_SHARE = 0.0
+"""Per cent of test cases on which the agent may never speak while a run passes."""
+
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+    "==": operator.eq,
+}
+_WORDS = {"<=": "at_most", ">=": "at_least", "<": "below", ">": "above", "==": "is"}
+_LIMIT = re.compile(r"(?P<number>-?\d+(\.\d+)?)\s*(?P<unit>ms|s|%)?")
+_NAMED = re.compile(r"(?P<name>[^:<>=@]{1,100}):(?P<rest>.*)", re.DOTALL)
+_SHARE = re.compile(r"(?P<rest>.*)@\s*(?P<share>\d+(\.\d+)?)\s*%\s*", re.DOTALL)
+_COMPARED = re.compile(r"(?P<left>.*?)(?P<op><=|>=|==|<|>)(?P<right>.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criterion:
+    """One check. ``op`` None: a yes/no metric, which must be true.
+
+    ``limit`` is in the expression's own unit (ms, a share, or none). ``scenarios``
+    are those whose calls it grades; empty for all.
+    """
+
+    id: str
+    name: str
+    text: str
+    expression: Expression
+    op: str | None = None
+    limit: float = 1.0
+    min_pass_rate: float = DEFAULT_MIN_PASS_RATE
+    inherited: bool = True
+    scenarios: tuple[str, ...] = ()
+
+    def grade(self, result: schema.Result) -> CheckOutcome:
+        """Grade one call; None where a metric of the check was not measured."""
+        reading = self.expression.value(lambda name: read(name, result))
+        return CheckOutcome(
+            id=self.id, passed=self._passed(reading), reading=reading, reason=self._said(reading)
+        )
+
+    def _passed(self, reading: Reading) -> bool | None:
+        if self.op is None:
+            return reading if isinstance(reading, bool) else None
+        if reading is None or isinstance(reading, str):
+            return None
+        return _COMPARISONS[self.op](float(reading), self.limit)
+
+    def _said(self, reading: Reading) -> str:
+        if reading is None:
+            return "it was not measured"
+        if isinstance(reading, bool):
+            return "yes" if reading else "no"
+        return shown(float(reading), self.expression.unit) if not isinstance(reading, str) else ""
+
+    def as_json(self) -> dict[str, Json]:
+        """As it is pinned: what it says and what it needs."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "check": self.text,
+            "min_pass_rate": self.min_pass_rate,
+            "inherited": self.inherited,
+            "scenarios": list(self.scenarios),
+        }
+
+
+def read_check(text: str) -> Criterion:
+    """Read one check; raise InputError that says what is wrong with it."""
+    rest, name, share = text.strip(), None, None
+    text = rest if len(rest) <= 120 else f"{rest[:117]}..."
+    if found := _SHARE.fullmatch(rest):
+        rest, share = found["rest"].strip(), float(found["share"])
+        if share > 100:
+            raise InputError(f'check "{text}": {share:g}% of the calls, want at most 100%')
+    if found := _NAMED.fullmatch(rest):
+        name, rest = found["name"].strip(), found["rest"].strip()
+    try:
+        criterion = _criterion(rest)
+    except InputError as error:
+        raise InputError(f'check "{text}": {error}') from None
+    if name:
+        criterion = replace(criterion, name=name, id=_slug(name))
+    if share is not None:
+        criterion = replace(criterion, min_pass_rate=share, inherited=False)
+    return replace(criterion, text=rest)
+
+
+def _criterion(text: str) -> Criterion:
+    compared = _COMPARED.fullmatch(text)
+    if compared is None:
+        expression = parse(text)
+        only = expression.only
+        if only is None or only.metric.output != "BOOLEAN":
+            raise InputError(f'"{text}" has no limit, want for example {text} <= 1500ms')
+        return Criterion(id=_slug(text), name=text, text=text, expression=expression)
+    expression, op = parse(compared["left"]), compared["op"]
+    if (only := expression.only) is not None and only.metric.output == "BOOLEAN":
+        raise InputError(f"{only.text} is yes or no and takes no limit")
+    limit = _limit(compared["right"].strip(), expression.unit)
+    name = f"{expression.text} {op} {shown(limit, expression.unit)}"
+    id = _slug(f"{expression.text} {_WORDS[op]} {shown(limit, expression.unit)}")
+    return Criterion(id=id, name=name, text=text, expression=expression, op=op, limit=limit)
+
+
+def _limit(text: str, unit: Unit) -> float:
+    found = _LIMIT.fullmatch(text)
+    if found is None:
+        raise InputError(f'"{text}" is no limit, want a number with its unit')
+    number, given = float(found["number"]), found["unit"]
+    if unit == "ms":
+        if given not in ("ms", "s"):
+            raise InputError(f'"{text}" has no unit of time, want ms or s')
+        return number * 1000 if given == "s" else number
+    if given in ("ms", "s"):
+        raise InputError(f'"{text}" is a time, and what it limits is none')
+    if given == "%":
+        if unit != "share":
+            raise InputError(f'"{text}" is a share, and what it limits is none')
+        return number / 100
+    if unit == "share" and abs(number) > 1:
+        raise InputError(f'"{text}" is no share, want 0 to 1 or a per cent')
+    return number
+
+
+def shown(value: float, unit: Unit) -> str:
+    """A value with its unit, as a person writes it."""
+    if unit == "ms":
+        return f"{value:.10g}ms" if value == round(value) else f"{value:.1f}ms"
+    if unit == "share":
+        return f"{round(value * 100, 1):g}%"
+    return f"{round(value, 4):g}"
+
+
+def _slug(text: str) -> str:
+    clean = re.sub(r"[^a-z0-9]+", "_", text.lower().replace("%", "pct")).strip("_")
+    return clean or "check"
+
+
+def task_check(min_pass_rate: float) -> Criterion:
+    """The check of the call's own grade, which every run has."""
+    return replace(read_check(TASK), min_pass_rate=min_pass_rate, inherited=False)
+
+
+def pinned(
+    texts: Iterable[str],
+    own: Mapping[str, Iterable[str]] | None = None,
+    *,
+    task_rate: float = 100.0,
+) -> tuple[Criterion, ...]:
+    """All checks of a run: its task's, those asked for, then each scenario's ``own``.
+
+    Raises InputError for a check that cannot be read or was asked for twice.
+    """
+    found = {TASK: task_check(task_rate)}
+    for text in texts:
+        criterion = read_check(text)
+        if criterion.id in found:
+            raise InputError(f'check "{text}": {_twice(criterion)}')
+        found[criterion.id] = criterion
+    asked = set(found)
+    for scenario, checks in (own or {}).items():
+        for text in checks:
+            criterion = read_check(text)
+            if criterion.id in asked:
+                continue
+            known = found.setdefault(criterion.id, criterion)
+            if known.as_json() | {"scenarios": []} != criterion.as_json() | {"scenarios": []}:
+                raise InputError(f'check "{text}" of {scenario}: {known.scenarios[0]} has another')
+            found[criterion.id] = replace(known, scenarios=(*known.scenarios, scenario))
+    return tuple(found.values())
+
+
+def _twice(criterion: Criterion) -> str:
+    if criterion.id == TASK:
+        return "every run has it, its share is --pass-rate"
+    return "it is there twice"
+
+
+def from_json(stored: Iterable[Mapping[str, Json]]) -> tuple[Criterion, ...]:
+    """Read pinned checks again as :meth:`Criterion.as_json` wrote them."""
+    found = []
+    for entry in stored:
+        share, text, scenarios = (entry.get(k) for k in ("min_pass_rate", "check", "scenarios"))
+        if not isinstance(share, int | float) or not isinstance(text, str):
+            raise InputError("pinned check has no expression or no min_pass_rate")
+        criterion = read_check(text)
+        found.append(
+            replace(
+                criterion,
+                id=str(entry.get("id") or criterion.id),
+                name=str(entry.get("name") or criterion.name),
+                min_pass_rate=float(share),
+                inherited=entry.get("inherited") is True,
+                scenarios=tuple(map(str, scenarios)) if isinstance(scenarios, list) else (),
+            )
+        )
+    return tuple(found)
+
+
+def grade(
+    criteria: Iterable[Criterion], scenario: str, result: schema.Result
+) -> tuple[CheckOutcome, ...]:
+    """Grade one call on every check that is for its scenario."""
+    return tuple(
+        one.grade(result) for one in criteria if not one.scenarios or scenario in one.scenarios
+    )
