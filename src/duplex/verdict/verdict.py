@@ -93,7 +93,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioTally:
-    """The samples of one scenario (in one arm) against the rule for them."""
+    """The samples of one scenario (in one arm) whose task was graded, and the rule for them."""
 
     scenario: str
     arm: str | None
@@ -202,8 +202,8 @@ def scenario_tallies(cases: Sequence[Case], pass_rate: float) -> tuple[ScenarioT
             scenario=scenario,
             arm=arm,
             samples=len(group),
-            evaluated=sum(case.evaluated for case in group),
-            passed_samples=sum(case.passed is True for case in group),
+            evaluated=graded(group, TASK)[1],
+            passed_samples=graded(group, TASK)[0],
             needed=needed(len(group), pass_rate),
         )
         for (scenario, arm), group in groups.items()

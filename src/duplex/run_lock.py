@@ -1,0 +1,82 @@
+"""One runner to a run's folder, held by the operating system.
+
+The lock falls with the process that holds it, however that ends, so a run that
+was killed can be taken up again at once and two runners can never share one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import TracebackType
+
+from duplex.errors import InputError
+from duplex.wavfile import write_failed
+
+NAME = "run.lock"
+
+
+class RunLock:
+    """Held from entry to exit; entering a folder that has a runner raises InputError."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: int | None = None
+
+    def __enter__(self) -> RunLock:
+        path = self._folder / NAME
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise write_failed(path, error) from error
+        if not _taken(self._file):
+            os.close(self._file)
+            self._file = None
+            raise InputError(f"run {self._folder} has a runner already")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def is_running(folder: Path) -> bool:
+    """Whether some process holds the run's folder now."""
+    try:
+        file = os.open(folder / NAME, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not _taken(file)
+    finally:
+        os.close(file)
+
+
+if sys.platform == "win32":
+
+    def _taken(file: int) -> bool:
+        import msvcrt
+
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+
+    def _taken(file: int) -> bool:
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
