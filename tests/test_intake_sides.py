@@ -12,7 +12,7 @@ from duplex.errors import InputError
 from duplex.intake import Roles, TwoSides, open_sides, told
 from duplex.intake.roles import by_name
 from duplex.intake.sound import Pcm
-from duplex.intake.two_sides import BLOCK_S, rate_heard
+from duplex.intake.two_sides import BLOCK_S, LeftOut, rate_heard
 from duplex.resample import resample
 from duplex.values import Side
 from stimuli import RATE, Floats, pcm, save, speechlike
@@ -87,8 +87,19 @@ def test_the_longer_of_two_files_is_cut_and_that_is_said(tmp_path: Path) -> None
     )
     assert np.array_equal(caller, pcm(short))
     assert np.array_equal(assistant, pcm(ASSISTANT)[: len(short)])
+    assert sides.left_out == [LeftOut(name="agent.wav", seconds=len(ASSISTANT) / RATE - len(short) / RATE)]
+    assert sides.warnings == ()
+
+
+def test_a_few_samples_more_are_only_noted(tmp_path: Path) -> None:
+    sides, _, assistant = heard(
+        save(tmp_path / "caller.wav", CALLER), save(tmp_path / "agent.wav", ASSISTANT[:-2_000])
+    )
+    assert len(assistant) == len(ASSISTANT) - 2_000
+    assert sides.left_out == []
     assert sides.warnings == (
-        "agent.wav: is 4.497 s longer than the other side; that part is not measured",
+        f"caller.wav: is {2_000 / RATE:.3f} s longer than the other side; that part is not "
+        "measured",
     )
 
 

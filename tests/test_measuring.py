@@ -317,7 +317,27 @@ def test_csv_has_a_row_per_statistic_and_a_reason_for_every_empty_one(
     assert found["ledger", "answered"]["value"] == "4"
     assert all(r["value"] or r["why_empty"] for r in rows)
     refused = [r for r in rows if r["file"] != str(good)]
-    assert [(r["metric"], r["value"]) for r in refused] == [("verdict", "refused")]
+    assert [(r["metric"], r["stat"]) for r in refused] == [("verdict", ""), ("reason", "mono_mix")]
+    assert refused[0]["value"] == "refused"
+
+
+def test_the_end_of_a_longer_file_is_told_as_a_fault_in_every_form(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = save(tmp_path / "caller.wav", LEFT), save(tmp_path / "agent.wav", RIGHT[: 12 * RATE])
+    said = "caller.wav is 8.000 s longer than the other side; what was said in that part is not"
+    assert run(*paths) == 0
+    assert said in " ".join(capsys.readouterr().out.split())
+    assert run(*paths, markdown=True) == 0
+    assert said in capsys.readouterr().out.replace("\\", "")
+    assert run(*paths, as_json=True) == 0
+    health = document(capsys)["health"]
+    assert isinstance(health, dict)
+    assert health["verdict"] == "usable"
+    assert "unequal_length" in str(health["reasons"])
+    assert run(*paths, csv=True) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [r["value"].startswith(said) for r in rows if r["stat"] == "unequal_length"] == [True]
 
 
 @pytest.mark.parametrize(

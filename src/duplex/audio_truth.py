@@ -129,6 +129,51 @@ class LegTruth:
         }
 
 
+class NoiseLevel:
+    """The level of a noise, heard in pieces, where no single sound (burst, caller sound) is.
+
+    A sound may be told up to ``reach`` samples after it began; more is never kept.
+    """
+
+    def __init__(self, reach: int = 0) -> None:
+        self._reach = reach
+        self._waiting: list[Pcm] = []
+        self._heard = self._settled = 0
+        self._sounds: list[Span] = []
+        self._squares = self._samples = 0
+
+    def leave_out(self, sounds: Sequence[Span]) -> None:
+        """Name sounds that do not count."""
+        self._sounds += sounds
+
+    def push(self, noise: Pcm) -> None:
+        """Hear int16 of shape (n,), whatever n is."""
+        self._waiting.append(noise)
+        self._heard += len(noise)
+        if self._heard - self._settled > 2 * self._reach:
+            self._settle(self._heard - self._reach)
+
+    def dbov(self) -> float | None:
+        """Rms in dBov of all that was heard, None when there is nothing but silence."""
+        self._settle(self._heard)
+        if not self._squares:
+            return None
+        return 10 * math.log10(self._squares / self._samples / _FULL_SCALE**2)
+
+    def _settle(self, end: int) -> None:
+        """Count what lies before ``end``; no sound that is still to be told can reach it."""
+        start, count = self._settled, end - self._settled
+        whole = np.concatenate([np.zeros(0, np.int16), *self._waiting])
+        keep = np.ones(count, np.bool_)
+        for span in self._sounds:
+            keep[max(0, span.start - start) : max(0, span.end - start)] = False
+        wide = whole[:count][keep].astype(np.int64)
+        self._squares += int(wide @ wide)
+        self._samples += len(wide)
+        self._waiting, self._settled = [whole[count:]], end
+        self._sounds = [span for span in self._sounds if span.end > end]
+
+
 def leg_truth(
     effects: Sequence[Effect],
     source: Pcm,
@@ -143,10 +188,21 @@ def leg_truth(
     ``noise`` is what was added to ``source``; ``sounds`` are spans of it that hold
     single sounds (bursts, caller sounds) and are left out of the noise's level.
     """
-    speech = speech_level(source, rate_hz)
+    level = None
+    if noise is not None:
+        meter = NoiseLevel()
+        meter.leave_out(sounds)
+        meter.push(noise)
+        level = meter.dbov()
+    return truth_of_levels(effects, speech_level(source, rate_hz), level, mask)
+
+
+def truth_of_levels(
+    effects: Sequence[Effect], speech: SpeechLevel, level: float | None, mask: LossMask | None
+) -> LegTruth:
+    """The same where both levels were heard on the way; ``level`` is the noise's, in dBov."""
     beds = [effect for effect in effects if isinstance(effect, Noise | BackgroundSpeech)]
     losses = [effect for effect in effects if isinstance(effect, PacketLoss)]
-    level = None if noise is None else _level_outside(noise, sounds)
     reasons = []
     if beds and level is None:
         reasons.append("noise: the bed is silent")
@@ -196,16 +252,6 @@ def _loss(asked: PacketLoss, mask: LossMask) -> tuple[Figure, Figure]:
         Figure(asked=asked.loss, achieved=share),
         Figure(asked=burst if asked.loss else None, achieved=mean),
     )
-
-
-def _level_outside(noise: Pcm, sounds: Sequence[Span]) -> float | None:
-    """Rms in dBov where no single sound is, None when there is nothing but silence."""
-    keep = np.ones(len(noise), np.bool_)
-    for span in sounds:
-        keep[span.start : span.end] = False
-    wide = noise[keep].astype(np.int64)
-    squares = int(wide @ wide)
-    return 10 * math.log10(squares / len(wide) / _FULL_SCALE**2) if squares else None
 
 
 def _db(ratio: float) -> float:

@@ -4,14 +4,16 @@ A file of one channel is a caller and takes the uplink; of two, the caller and t
 assistant, and each takes its own leg. What comes out has the rate, channels and
 length that went in, and depends on nothing but the arguments: not on the clock, not
 on ``--tick-ms``. Levels asked for against the speaker are met against this file's
-own active level, so that its speech stays as loud as it was.
+own active level, so that its speech stays as loud as it was: the file is heard once
+for that and then passed, both in pieces, so that its length takes no memory.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,40 +21,50 @@ import numpy.typing as npt
 from rich.console import Console
 
 from duplex import conditions
-from duplex.active_level import speech_level
-from duplex.audio_truth import LegTruth, LossMask, leg_truth
-from duplex.conditions import AcousticEcho, Condition, Effect, PacketLoss
+from duplex.conditions import Condition, PacketLoss
 from duplex.errors import InputError
 from duplex.inputs import exists
-from duplex.line import RATES_HZ, Label, Line, build_line, labels
-from duplex.resample import resample
+from duplex.leg_stream import Leg, Levels, Passage, Piece, effects_of
+from duplex.recording.line_stems import LOSS, NOISE, LegStems, LegTick, LineStems
+from duplex.recording.recorder import ASSISTANT_SOURCE, CALLER_SOURCE
+from duplex.run_folder import RunFolder
 from duplex.screen import plain
-from duplex.values import Json, Side, Span
-from duplex.wavfile import Wav, read_wav, write_wav
+from duplex.values import Json, Side
+from duplex.wavfile import Wav, WavWriter, open_wav
 
 Pcm = npt.NDArray[np.int16]
 
-_LEGS = ("uplink", "downlink")
+_BLOCK_S = 4
 _TICK_MS = (10, 1_000)
-_STEMS = ("caller_source.wav", "assistant_source.wav", "noise.wav", "loss.json", "sounds.json")
+_SOUNDS = "sounds.json"
+_SOURCES = (CALLER_SOURCE, ASSISTANT_SOURCE)
+_STEMS = (*_SOURCES, NOISE, LOSS, _SOUNDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leg:
-    """One channel before and after, what was added to it, what was lost of it."""
+class DegradedLeg(Leg):
+    """One channel before and after, and the noise in it."""
 
-    side: Side
-    effects: tuple[Effect, ...]
     source: Pcm
     out: Pcm
     noise: Pcm
-    mask: LossMask | None
-    sounds: tuple[Label, ...]
-    truth: LegTruth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A file, what to do to it and where to."""
+
+    source: Path
+    out: Path
+    stems: Path | None
+    condition: Condition
+    tick_ms: int
+    seed: int
 
     @property
-    def name(self) -> str:
-        return _LEGS[self.side]
+    def files(self) -> list[Path]:
+        """Every file this may write."""
+        return [self.out, *((self.stems / name for name in _STEMS) if self.stems else ())]
 
 
 def command(
@@ -72,14 +84,15 @@ def command(
     if not 0 <= seed < 2**63:
         raise InputError(f"seed {seed} is outside 0 to 2^63 − 1")
     wanted = conditions.parse(condition)
-    for path in (out, *((stems / name for name in _STEMS) if stems is not None else ())):
+    asked = _Asked(
+        source=source, out=out, stems=stems, condition=wanted, tick_ms=tick_ms, seed=seed
+    )
+    for path in asked.files:
         if exists(path):
             raise InputError(f"{path} exists already, wanted a new file")
-    wav = read_wav(source)
-    legs = degrade(wav, wanted, tick_ms=tick_ms, seed=seed, name=str(source))
-    write_wav(out, np.stack([leg.out for leg in legs], axis=1), wav.rate_hz)
-    if stems is not None:
-        _write_stems(stems, legs, wav.rate_hz)
+    shown = f"degrading {plain(str(source))}"
+    with console.status(shown) if console.is_terminal else nullcontext():
+        legs = _file_degraded(asked)
     told = _told(wanted, legs, seed)
     if as_json:
         print(json.dumps(told))
@@ -90,142 +103,164 @@ def command(
 
 def degrade(
     wav: Wav, condition: Condition, *, tick_ms: int = 200, seed: int = 7, name: str = "the file"
-) -> tuple[Leg, ...]:
+) -> tuple[DegradedLeg, ...]:
     """Pass every channel over its leg.
 
     Raises:
         InputError: the file has more than two channels, or one and a condition on
             the downlink.
     """
-    if wav.channels > 2:
-        raise InputError(f"{name} has {wav.channels} channels, wanted 1 (caller) or 2 (and agent)")
-    if wav.channels == 1 and condition.downlink:
-        raise InputError(f"{name} has one channel, the caller's; a downlink condition wants two")
-    effects = (condition.uplink, condition.downlink)
-    sides = [Side(index) for index in range(wav.channels)]
-    # The way back first: what the caller is played may come back through the microphone.
-    found: dict[Side, Leg] = {}
-    for side in reversed(sides):
-        played = found.get(side.other)
-        found[side] = _passed(
-            wav.channel(side),
-            effects[side],
-            wav.rate_hz,
-            side=side,
-            played=None if played is None else played.out,
-            tick_ms=tick_ms,
-            seed=seed,
+    _check_channels(condition, wav.channels, name)
+    levels = Levels(condition, wav.rate_hz, wav.channels)
+    levels.push(wav.samples)
+    way = Passage(
+        condition, levels.finish(), wav.frames, rate_hz=wav.rate_hz, tick_ms=tick_ms, seed=seed
+    )
+    pieces = [way.push(wav.samples), way.finish()]
+    return tuple(
+        DegradedLeg(
+            side=leg.side,
+            effects=leg.effects,
+            mask=leg.mask,
+            sounds=leg.sounds,
+            truth=leg.truth,
+            source=wav.channel(leg.side),
+            out=np.concatenate([piece.out[leg.side] for piece in pieces]),
+            noise=np.concatenate([piece.noise[leg.side] for piece in pieces]),
         )
-    return tuple(found[side] for side in sides)
-
-
-def _passed(
-    source: Pcm,
-    effects: tuple[Effect, ...],
-    rate_hz: int,
-    *,
-    side: Side,
-    played: Pcm | None,
-    tick_ms: int,
-    seed: int,
-) -> Leg:
-    """One channel over one leg, at the nearest rate a line has; a clean leg as it is."""
-    line_hz = next((rate for rate in RATES_HZ if rate >= rate_hz), RATES_HZ[-1])
-    line_hz = line_hz if effects else rate_hz
-    pcm = _at(source, rate_hz, line_hz)
-    speaker = speech_level(pcm, line_hz).active_dbov
-    line = build_line(effects, rate_hz=line_hz, seed=seed, leg=int(side), speaker_dbov=speaker)
-    if line is None:
-        out, noise, lost = pcm, np.zeros(len(pcm), np.int16), None
-        sounds: tuple[Label, ...] = ()
-    else:
-        far = None if played is None else _at(played, rate_hz, line_hz)
-        out, noise, lost = _processed(line, pcm, far, line_hz * tick_ms // 1000)
-        sounds = tuple(labels(line, effects))
-    mask = _mask(effects, lost)
-    spans = [Span(start=label.start, end=label.end) for label in sounds]
-    truth = leg_truth(effects, pcm, noise, line_hz, mask=mask, sounds=spans)
-    if played is None and any(isinstance(effect, AcousticEcho) for effect in effects):
-        reason = "acoustic_echo: there is no other side to hear"
-        truth = replace(truth, ineffective=(*truth.ineffective, reason))
-    count = len(source)
-    return Leg(
-        side=side,
-        effects=effects,
-        source=source,
-        out=_at(out, line_hz, rate_hz, count),
-        noise=_at(noise, line_hz, rate_hz, count),
-        mask=mask,
-        sounds=tuple(_moved(label, line_hz, rate_hz) for label in sounds),
-        truth=truth,
+        for leg in way.legs()
     )
 
 
-def _processed(
-    line: Line, pcm: Pcm, far: Pcm | None, tick: int
-) -> tuple[Pcm, Pcm, npt.NDArray[np.uint8]]:
-    out, noise, lost = [pcm[:0]], [pcm[:0]], [np.zeros(0, np.uint8)]
-    for start in range(0, len(pcm), tick):
-        piece = slice(start, start + tick)
-        out.append(line.process(pcm[piece], None if far is None else far[piece]))
-        noise.append(line.noise())
-        lost.append(line.mask())
-    return np.concatenate(out), np.concatenate(noise), np.concatenate(lost)
+def _check_channels(condition: Condition, channels: int, name: str) -> None:
+    if channels > 2:
+        raise InputError(f"{name} has {channels} channels, wanted 1 (caller) or 2 (and agent)")
+    if channels == 1 and condition.downlink:
+        raise InputError(f"{name} has one channel, the caller's; a downlink condition wants two")
 
 
-def _mask(effects: Sequence[Effect], lost: npt.NDArray[np.uint8] | None) -> LossMask | None:
-    for effect in effects:
-        if isinstance(effect, PacketLoss) and lost is not None:
-            return LossMask.of(lost.astype(np.bool_), effect.packet_ms)
-    return None
+# -- a file, read twice --------------------------------------------------------
 
 
-def _at(pcm: Pcm, from_hz: int, to_hz: int, count: int | None = None) -> Pcm:
-    """At another rate, and exactly ``count`` samples where that is given."""
-    made = pcm if from_hz == to_hz else resample(pcm, from_hz, to_hz)
-    if count is None or len(made) == count:
-        return np.ascontiguousarray(made)
-    fitted = np.zeros(count, np.int16)
-    fitted[: min(count, len(made))] = made[:count]
-    return fitted
-
-
-def _moved(label: Label, from_hz: int, to_hz: int) -> Label:
-    return Label(
-        effect=label.effect,
-        kind=label.kind,
-        start=label.start * to_hz // from_hz,
-        end=label.end * to_hz // from_hz,
+def _file_degraded(asked: _Asked) -> tuple[Leg, ...]:
+    """Write everything that was asked for, all of it or none."""
+    with open_wav(asked.source) as first:
+        _check_channels(asked.condition, first.channels, str(asked.source))
+        rate_hz, channels = first.rate_hz, first.channels
+        levels = Levels(asked.condition, rate_hz, channels)
+        for block in first.blocks(_BLOCK_S * rate_hz):
+            levels.push(block)
+    way = Passage(
+        asked.condition,
+        levels.finish(),
+        levels.frames,
+        rate_hz=rate_hz,
+        tick_ms=asked.tick_ms,
+        seed=asked.seed,
     )
+    with _all_or_none(asked.files), ExitStack() as stack:
+        into = _Written(asked, rate_hz, channels, stack)
+        with open_wav(asked.source) as second:
+            for block in _as_long(second.blocks(_BLOCK_S * rate_hz), levels.frames, asked.source):
+                into.source(block)
+                into.passed(way.push(block))
+        into.passed(way.finish())
+        legs = way.legs()
+        into.finish(legs)
+    return legs
 
 
-# -- what is left behind -------------------------------------------------------
+def _as_long(blocks: Iterable[Pcm], frames: int, path: Path) -> Iterator[Pcm]:
+    """The same audio a second time; raises InputError when it is not as long any more."""
+    read = 0
+    for block in blocks:
+        read += len(block)
+        yield block
+    if read != frames:
+        raise InputError(f"{path} changed while it was read")
 
 
-def _write_stems(folder: Path, legs: Sequence[Leg], rate_hz: int) -> None:
-    """The stems of a call's folder, so that every figure can be had from them again."""
+@contextmanager
+def _all_or_none(files: Sequence[Path]) -> Iterator[None]:
+    """Take away what was written when not all of it could be; nothing was there before."""
+    try:
+        yield
+    except BaseException:
+        for path in files:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        raise
+
+
+class _Written:
+    """The new files: the degraded one and, where asked for, the stems of a call's folder.
+
+    Every figure can be had from them again.
+    """
+
+    def __init__(self, asked: _Asked, rate_hz: int, channels: int, stack: ExitStack) -> None:
+        self._rate_hz = rate_hz
+        self._out = stack.enter_context(WavWriter(asked.out, rate_hz, channels))
+        self._folder = asked.stems
+        self._sources: list[WavWriter] = []
+        self._legs: LineStems | None = None
+        if asked.stems is None:
+            return
+        _make_folder(asked.stems)
+        for name in _SOURCES[:channels]:
+            self._sources.append(stack.enter_context(WavWriter(asked.stems / name, rate_hz)))
+        kept = [_kept(asked.condition, Side(index)) for index in range(channels)]
+        self._legs = LineStems(asked.stems, rate_hz, (kept[0], kept[1] if channels == 2 else None))
+        stack.callback(self._legs.close)
+
+    def source(self, block: Pcm) -> None:
+        """Keep the next of the sources, int16 of shape (n, channels)."""
+        for index, wav in enumerate(self._sources):
+            wav.append(block[:, index])
+
+    def passed(self, piece: Piece) -> None:
+        """Keep the next of what came out."""
+        self._out.append(*piece.out)
+        if self._legs is not None:
+            ticks: list[LegTick | None] = [
+                LegTick(noise=noise, lost=lost)
+                for noise, lost in zip(piece.noise, piece.lost, strict=True)
+            ]
+            self._legs.append([*ticks, None][:2], len(piece.out[0]))
+
+    def finish(self, legs: Sequence[Leg]) -> None:
+        """Put the stems on disk that are whole only now."""
+        if self._legs is None or self._folder is None:
+            return
+        self._legs.flush()
+        sounds = [
+            {
+                "leg": leg.name,
+                "effect": label.effect,
+                "kind": label.kind,
+                "start_ms": round(label.start * 1000 / self._rate_hz, 3),
+                "end_ms": round(label.end * 1000 / self._rate_hz, 3),
+            }
+            for leg in legs
+            for label in leg.sounds
+        ]
+        RunFolder(self._folder).write_json(self._folder / _SOUNDS, sounds)
+
+
+def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InputError(f"stems {folder}: cannot be made ({reason})") from None
-    for leg in legs:
-        write_wav(folder / f"{leg.side.label}_source.wav", leg.source, rate_hz)
-    write_wav(folder / "noise.wav", np.stack([leg.noise for leg in legs], axis=1), rate_hz)
-    masks: dict[str, Json] = {leg.name: leg.mask.as_json() for leg in legs if leg.mask}
-    sounds: list[Json] = [
-        {
-            "leg": leg.name,
-            "effect": label.effect,
-            "kind": label.kind,
-            "start_ms": round(label.start * 1000 / rate_hz, 3),
-            "end_ms": round(label.end * 1000 / rate_hz, 3),
-        }
-        for leg in legs
-        for label in leg.sounds
-    ]
-    for name, held in (("loss.json", masks), ("sounds.json", sounds)):
-        (folder / name).write_text(json.dumps(held, indent=1) + "\n", encoding="utf-8")
+
+
+def _kept(condition: Condition, side: Side) -> LegStems:
+    losses = [one for one in effects_of(condition, side) if isinstance(one, PacketLoss)]
+    return LegStems(packet_ms=losses[0].packet_ms if losses else None)
+
+
+# -- what is said --------------------------------------------------------------
 
 
 def _told(condition: Condition, legs: Sequence[Leg], seed: int) -> dict[str, Json]:

@@ -9,19 +9,24 @@ warning, a cut header gives an error. Recordings and WAV participants drive it.
 from __future__ import annotations
 
 import errno
-import io
 import os
 import struct
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from duplex.errors import DuplexError, InputError
 from duplex.inputs import opened, reason
-from duplex.riff import MAX_RATE_HZ, PCM, UNKNOWN_SIZE, locate
+from duplex.riff import MAX_RATE_HZ, PCM, UNKNOWN_SIZE, Place, locate
+
+if TYPE_CHECKING:
+    from duplex.decoder import Decoder
 
 Pcm = npt.NDArray[np.int16]
 
@@ -209,26 +214,85 @@ def write_failed(path: Path, error: OSError) -> WriteFailed:
 # -- reading -------------------------------------------------------------------
 
 
-def read_wav(path: str | Path) -> Wav:
-    """Read a sound file as int16; raises InputError saying what is wrong with it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WavStream:
+    """A sound file that is open, read block by block as :func:`read_wav` reads it whole."""
 
-    RIFF/WAVE is walked here, other containers go through libsndfile. Wider
-    formats are rounded to 16 bits, floats are clipped at full scale.
+    path: Path
+    rate_hz: int
+    channels: int
+    warnings: tuple[str, ...]
+    _file: BinaryIO
+    _place: Place | None
+    _decoder: Decoder | None
+
+    def blocks(self, frames: int) -> Iterator[Pcm]:
+        """Yield int16 of shape (n, channels) with ``0 < n <= frames``; to be asked once."""
+        return self._as_it_lies(frames) if self._decoder is None else self._decoded(frames)
+
+    def _as_it_lies(self, frames: int) -> Iterator[Pcm]:
+        assert self._place is not None
+        width, left = 2 * self.channels, self._place.length
+        self._file.seek(self._place.offset)
+        while left > 0:
+            raw = self._file.read(min(left, frames * width))
+            whole = len(raw) - len(raw) % width
+            if not whole:
+                return
+            left -= whole
+            yield np.frombuffer(raw, "<i2", whole // 2).reshape(-1, self.channels)
+
+    def _decoded(self, frames: int) -> Iterator[Pcm]:
+        assert self._decoder is not None
+        while True:
+            with _in_words(self.path):
+                floats = self._decoder.read(
+                    min(frames, _BATCH_FRAMES), dtype="float64", always_2d=True
+                )
+            if not len(floats):
+                return
+            scaled = np.nan_to_num(floats * 32768.0, nan=0.0)
+            yield np.clip(np.rint(scaled), -32768, 32767).astype(np.int16)
+
+
+@contextmanager
+def open_wav(path: str | Path) -> Iterator[WavStream]:
+    """Open a sound file to be read in blocks; raises InputError saying what is wrong with it.
+
+    RIFF/WAVE is walked here, other containers go through libsndfile. Wider formats are
+    rounded to 16 bits, floats are clipped at full scale, what is no number is silence.
     """
     path = Path(path)
-    with opened(path) as file:
+    with opened(path) as file, ExitStack() as stack:
         place = locate(file, path)
-        if place is None:
-            return _decode(path, path)
-        file.seek(place.offset)
-        raw = file.read(place.length)
-    found = place.format
-    if found.tag == PCM and found.bits == 16:
-        samples: Pcm = np.frombuffer(raw, dtype="<i2").astype(np.int16, copy=False)
-        shaped = samples.reshape(-1, found.channels)
-        return Wav(rate_hz=found.rate_hz, samples=shaped, warnings=place.warnings)
-    whole = place.header + raw + b"\0" * (len(raw) % 2)
-    return _decode(io.BytesIO(whole), path, place.warnings)
+        if place is not None and place.format.tag == PCM and place.format.bits == 16:
+            rate_hz, channels, decoder = place.format.rate_hz, place.format.channels, None
+        else:
+            from duplex.decoder import open_decoder
+
+            with _in_words(path):
+                decoder = stack.enter_context(open_decoder(path, file, place))
+            rate_hz, channels = int(decoder.samplerate), int(decoder.channels)
+        yield WavStream(
+            path=path,
+            rate_hz=rate_hz,
+            channels=channels,
+            warnings=() if place is None else place.warnings,
+            _file=file,
+            _place=place,
+            _decoder=decoder,
+        )
+
+
+def read_wav(path: str | Path) -> Wav:
+    """Read a sound file as int16, the whole of it; raises as :func:`open_wav` does."""
+    with open_wav(path) as stream:
+        blocks = list(stream.blocks(sys.maxsize))
+        if len(blocks) == 1:
+            samples = blocks[0]
+        else:
+            samples = np.concatenate([np.zeros((0, stream.channels), np.int16), *blocks])
+    return Wav(rate_hz=stream.rate_hz, samples=samples, warnings=stream.warnings)
 
 
 def probe_wav(path: str | Path) -> tuple[int, int, tuple[str, ...]]:
@@ -243,15 +307,13 @@ def probe_wav(path: str | Path) -> tuple[int, int, tuple[str, ...]]:
     return place.format.rate_hz, frames, place.warnings
 
 
-def _decode(source: Path | io.BytesIO, path: Path, warnings: tuple[str, ...] = ()) -> Wav:
-    # libsndfile is loaded only for what is no plain PCM16.
-    import soundfile
+@contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    """Turn what libsndfile has against a file into a sentence."""
+    from duplex.decoder import FAILURES
 
     try:
-        floats, rate_hz = soundfile.read(source, dtype="float64", always_2d=True)
-    except (soundfile.SoundFileError, RuntimeError, ValueError, OSError) as error:
+        yield
+    except FAILURES as error:
         reason = str(error).rstrip(".")
         raise InputError(f"{path} is no sound file that can be decoded: {reason}") from error
-    scaled = np.nan_to_num(floats * 32768.0, nan=0.0)
-    samples: Pcm = np.clip(np.rint(scaled), -32768, 32767).astype(np.int16)
-    return Wav(rate_hz=int(rate_hz), samples=samples, warnings=warnings)

@@ -145,6 +145,12 @@ def _of_the_file(heard: Listening, sides: Sequence[Loudness]) -> Iterator[Reason
     if 0 < heard.repairs.invalid <= INVALID_SHARE * samples:
         text = f"{heard.repairs.invalid} samples are NaN or infinite and count as silence"
         yield Reason(code="invalid_samples", text=text)
+    for left in heard.left_out:
+        yield Reason(
+            code="unequal_length",
+            text=f"{left.name} is {left.seconds:.3f} s longer than the other side; what was said "
+            "in that part is not measured",
+        )
 
 
 def _of_side(heard: Listening, side: Side, sides: Sequence[Loudness]) -> Iterator[Reason]:

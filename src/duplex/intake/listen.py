@@ -16,7 +16,7 @@ from duplex.intake.echo import Echo, EchoFinder
 from duplex.intake.levels import Levels, Meter
 from duplex.intake.roles import Roles
 from duplex.intake.sound import Pcm, Repairs
-from duplex.intake.two_sides import TwoSides
+from duplex.intake.two_sides import LeftOut, TwoSides
 from duplex.values import Segment, Side, Span
 
 MAIN_DETECTOR = "edge"
@@ -35,7 +35,8 @@ class Listening:
 
     ``segments`` holds the finds of every detector that listened, by its name;
     those of ``detector`` are measured. ``echoes`` are listed, not taken out; ``leaks``
-    are copies that make too little of a side's speech to be left out of it.
+    are copies that make too little of a side's speech to be left out of it. ``left_out``
+    is what of the files nobody heard, because the other side was over.
     """
 
     files: tuple[str, ...]
@@ -51,6 +52,7 @@ class Listening:
     repairs: Repairs
     warnings: tuple[str, ...]
     leaks: tuple[Echo, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def duration_ms(self) -> float:
@@ -106,6 +108,7 @@ def listen(sides: TwoSides, detector: str = MAIN_DETECTOR, also: Sequence[str] =
         leaks=leaks,
         repairs=_all_repairs([sound.repairs for sound in sides.sounds]),
         warnings=sides.warnings,
+        left_out=tuple(sides.left_out),
     )
 
 

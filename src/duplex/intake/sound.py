@@ -9,7 +9,6 @@ drives it.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +22,7 @@ from duplex.inputs import open_file
 from duplex.riff import PCM, Place, locate
 
 if TYPE_CHECKING:
-    import soundfile
-    from typing_extensions import Buffer
+    from duplex.decoder import Decoder
 
 Pcm = npt.NDArray[np.int16]
 Floats = npt.NDArray[np.float32]
@@ -68,7 +66,7 @@ class Sound:
     frames: int = 0
     _file: BinaryIO
     _place: Place | None = None
-    _decoder: soundfile.SoundFile | None = None
+    _decoder: Decoder | None = None
 
     def __enter__(self) -> Sound:
         return self
@@ -104,7 +102,7 @@ class Sound:
             yield np.frombuffer(raw, "<i2", whole // 2).reshape(-1, self.channels)
 
     def _decoded(self, frames: int) -> Iterator[Pcm]:
-        import soundfile
+        from duplex.decoder import FAILURES
 
         assert self._decoder is not None
         decoder, read = self._decoder, 0
@@ -112,7 +110,7 @@ class Sound:
         while True:
             try:
                 block = decoder.read(frames, dtype="int16" if exact else "float32", always_2d=True)
-            except (soundfile.SoundFileError, RuntimeError, OSError) as error:
+            except FAILURES as error:
                 self._broke_off(read, error)
                 return
             if not len(block):
@@ -186,7 +184,7 @@ def _open(path: Path, file: BinaryIO) -> Sound:
             _file=file,
             _place=place,
         )
-    decoder = _decoder(path, str(path) if place is None else _Rebuilt(file, place))
+    decoder = _decoder(path, file, place)
     return Sound(
         path=path,
         rate_hz=int(decoder.samplerate),
@@ -198,50 +196,14 @@ def _open(path: Path, file: BinaryIO) -> Sound:
     )
 
 
-def _decoder(path: Path, file: str | io.RawIOBase) -> soundfile.SoundFile:
+def _decoder(path: Path, file: BinaryIO, place: Place | None) -> Decoder:
     # libsndfile is loaded only for what is no plain PCM16.
-    import soundfile
+    from duplex.decoder import FAILURES, open_decoder
 
     try:
-        return soundfile.SoundFile(file)
-    except (soundfile.SoundFileError, RuntimeError, ValueError, TypeError, OSError) as error:
+        return open_decoder(path, file, place)
+    except FAILURES as error:
         reason = str(error).split(": ", 1)[-1].rstrip(". ").lower()
         raise InputError(
             f"{path} is no sound file that can be decoded: {reason}; {CONVERT}"
         ) from error
-
-
-class _Rebuilt(io.RawIOBase):
-    """A RIFF file whose header is true: our header, then the audio where it lies."""
-
-    def __init__(self, file: BinaryIO, place: Place) -> None:
-        self._file = file
-        self._head = place.header
-        self._offset = place.offset
-        self._size = len(self._head) + place.length
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
-
-    def readinto(self, buffer: Buffer) -> int:
-        view = memoryview(buffer).cast("B")
-        wanted = min(len(view), max(0, self._size - self._at))
-        found = self._head[self._at : self._at + wanted]
-        if len(found) < wanted:
-            self._file.seek(self._offset + self._at + len(found) - len(self._head))
-            found += self._file.read(wanted - len(found))
-        view[: len(found)] = found
-        self._at += len(found)
-        return len(found)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +19,16 @@ from duplex.errors import InputError
 from duplex.intake.roles import ASSUMED, Roles, by_name
 from duplex.intake.sound import Pcm, Sound, open_sound
 from duplex.resample import Resampler
+from duplex.sample_queue import SampleQueue
 from duplex.values import Side
 
 BLOCK_S = 4
 OTHER_RATE_HZ = 48_000
 _FRAME_MULTIPLE_HZ = 400
 """Rates that have a whole number of samples in 2.5 ms are heard as they are."""
+
+LEFT_OUT_S = 0.5
+"""What one of two files is longer by is only noted below this; above, it is told as a fault."""
 
 Both = tuple[Pcm, Pcm]
 
@@ -36,16 +40,26 @@ def rate_heard(rate_hz: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """The end of one file that the other side has nothing beside; nobody measures it."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TwoSides:
     """An open recording: one or two sounds, who is who, and the rate it is heard at.
 
     ``limit`` ends it after so many samples at that rate; None when the files do.
+    ``left_out`` is complete once all blocks are read.
     """
 
     sounds: tuple[Sound, ...]
     roles: Roles
     rate_hz: int
     limit: int | None = None
+    left_out: list[LeftOut] = field(default_factory=list)
 
     @property
     def file_rate_hz(self) -> int:
@@ -87,10 +101,13 @@ class TwoSides:
             return
         left = [feed.rest() / self.rate_hz for feed in feeds]
         longer = int(left[1] > left[0])
-        if left[longer] >= 0.001:
+        name = self.sounds[longer].path.name
+        if left[longer] >= LEFT_OUT_S:
+            self.left_out.append(LeftOut(name=name, seconds=left[longer]))
+        elif left[longer] >= 0.001:
             self.sounds[longer].warnings.append(
-                f"{self.sounds[longer].path.name}: is {left[longer]:.3f} s longer than the other "
-                "side; that part is not measured"
+                f"{name}: is {left[longer]:.3f} s longer than the other side; that part is not "
+                "measured"
             )
 
 
@@ -158,27 +175,26 @@ class _Feed:
     def __init__(self, blocks: Iterator[Pcm], from_hz: int, to_hz: int) -> None:
         self._blocks = blocks
         self._resampler = None if from_hz == to_hz else Resampler(from_hz, to_hz)
-        self._parts: list[Pcm] = []
+        self._queue = SampleQueue()
         self._over = False
-        self.waiting = 0
+
+    @property
+    def waiting(self) -> int:
+        return self._queue.waiting
 
     def fill(self, size: int) -> bool:
         """Read until ``size`` samples wait or the file is over; whether any do."""
         while self.waiting < size and not self._over:
-            self._keep(self._next())
+            self._queue.add(self._next())
         return self.waiting > 0
 
     def take(self, count: int) -> Pcm:
         """The next ``count`` samples, which must be waiting."""
-        assert count <= self.waiting, (count, self.waiting)
-        whole = self._parts[0] if len(self._parts) == 1 else np.concatenate(self._parts)
-        self._parts = [whole[count:]] if len(whole) > count else []
-        self.waiting -= count
-        return whole[:count]
+        return self._queue.take(count)
 
     def rest(self) -> int:
         """Read the file to its end and count what nobody took, keeping nothing."""
-        left, self._parts, self.waiting = self.waiting, [], 0
+        left = self._queue.clear()
         while not self._over:
             left += len(self._next())
         return left
@@ -189,8 +205,3 @@ class _Feed:
             return block if self._resampler is None else self._resampler.push(block)
         self._over = True
         return np.zeros(0, np.int16) if self._resampler is None else self._resampler.finish()
-
-    def _keep(self, part: Pcm) -> None:
-        if len(part):
-            self._parts.append(part)
-            self.waiting += len(part)

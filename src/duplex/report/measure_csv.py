@@ -56,6 +56,16 @@ def rows(found: Measurement) -> Iterator[dict[str, str]]:
         "value": found.health.verdict.value,
         "why_empty": _safe(found.health.refusal or ""),
     }
+    told = [("reason", reason.code, reason.text) for reason in found.health.reasons]
+    told += [("note", str(at), text) for at, text in enumerate(found.health.notes)]
+    for metric, stat, text in told:
+        yield {
+            "file": file,
+            "block": "health",
+            "metric": metric,
+            "stat": stat,
+            "value": _safe(text),
+        }
     for block in ("contract", "timing", "words"):
         content = document[block]
         if isinstance(content, dict):
