@@ -92,6 +92,7 @@ HELPERS = {
     "degrading": "cli",
     "leg_stream": "cli",
     "attributing": "cli",
+    "comparing": "cli",
     "running": "cli",
     "serving": "cli",
     "doctor": "cli",

@@ -218,12 +218,12 @@ def _bootstrap(
     values = np.asarray(ordered, dtype=np.float64)
     _, owner = np.unique(np.asarray(unit_of), return_inverse=True)
     count = int(owner.max()) + 1
-    draws = _Draws(seed)
+    draws = Draws(seed)
     rows: list[Floats] = []
     at_once = max(1, _CELLS_AT_ONCE // max(count, len(values)))
     for first in range(0, RESAMPLES, at_once):
         drawn = draws.below(count, (min(at_once, RESAMPLES - first), count))
-        weights = _counts(drawn, count)[:, owner]
+        weights = counts(drawn, count)[:, owner]
         rows.append(resampled(values, weights))
     stats = np.concatenate(rows)
     low, high = np.percentile(stats, [2.5, 97.5], axis=0)
@@ -251,13 +251,14 @@ def _index(upto: Ints, rank: Ints) -> Ints:
     return found
 
 
-def _counts(drawn: Ints, count: int) -> Ints:
+def counts(drawn: Ints, count: int) -> Ints:
+    """How often each of ``count`` units was drawn, a row a resample."""
     rows = np.arange(len(drawn), dtype=np.int64)[:, None] * count
     flat = np.bincount((drawn + rows).ravel(), minlength=len(drawn) * count)
     return flat.reshape(len(drawn), count).astype(np.int64)
 
 
-class _Draws:
+class Draws:
     """Uniform whole numbers from a text seed; the bit stream is numpy's PCG64."""
 
     def __init__(self, seed: str) -> None:
