@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from booking_call import SCENARIOS
-from duplex import wording
+from duplex import remeasuring, wording
 from duplex.errors import InputError, MissingExtra
 from duplex.intake.two_sides import TwoSides
 from duplex.local import weights
@@ -204,6 +204,39 @@ def test_every_form_shows_words_and_whose_ears_heard_them(
     assert float(rate["value"]) == pytest.approx(1 / 11, abs=1e-5)
     assert run(recording, as_json=True, **options) == 0
     assert json.loads(capsys.readouterr().out)["words"]["words_version"] == "1.0"
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_words_of_a_run_heard_anew_are_printed_in_every_form(
+    tmp_path: Path,
+    ears: Callable[[str], None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    form: str,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    ears("")
+    folder = run_folder(tmp_path / "run_offline_1")
+    for words in (False, True):
+        code = remeasuring.command(
+            folder,
+            detector=None,
+            response_deadline_ms=None,
+            policy=(),
+            name=f"words{words}",
+            words=words,
+            as_json=form == "json",
+            markdown=form == "markdown",
+            console=Console(stderr=True),
+        )
+        assert code == 0
+        shown = capsys.readouterr().out
+        assert ("under Maya" in shown) is words
+        assert ("our ears" in shown) is words
+    if form == "json":
+        call = json.loads(shown)["calls"][0]
+        heard = call["words"]["from_audio"]["stems"]["caller"]
+        assert heard["wer"]["denominator"] > 0
 
 
 def test_markdown_opens_with_a_sentence_then_checks_then_the_ledger_and_the_basis(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from duplex.metrics.measurement import Measurement
 from duplex.report import words_report
-from duplex.report.figures import moment
 from duplex.report.limits import HEADINGS
 from duplex.report.markdown import cell, section, table
 from duplex.report.measure_report import (
@@ -40,18 +39,7 @@ def as_markdown(found: Measurement) -> str:
         told = [*table(TIMES, rows), *([""] if rows and notes else [])]
         lines += section("Times", [*told, *(f"- {cell(note)}" for note in notes)])
     lines += section("Ledger", table(("caller turns", ""), ledger(found)))
-    lines += section("Words", _words(found))
+    if found.words is not None:
+        lines += section("Words", words_report.as_markdown(found.words))
     lines += section("Basis", table(("basis", ""), basis(found)))
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _words(found: Measurement) -> list[str]:
-    if found.words is None:
-        return []
-    lines = table(words_report.HEADINGS, words_report.rows(found.words))
-    lines += [f"Words were not measured: {cell(why)}" for why in words_report.unheard(found.words)]
-    heard = words_report.lines(found.words)
-    if heard:
-        cells = [(moment(line.start_ms), line.speaker, line.heard_by, line.text) for line in heard]
-        lines += ["", *table(("at", "who", "heard by", "words"), cells)]
-    return lines

@@ -18,7 +18,7 @@ from duplex.metrics.measurement import Measurement
 from duplex.metrics.stats import P95_NEEDS, P99_NEEDS, Distribution
 from duplex.metrics.timing import TimingBlock
 from duplex.report import words_report
-from duplex.report.figures import counted, duration, moment, percent, spread, times
+from duplex.report.figures import counted, duration, percent, spread, times
 from duplex.report.limits import HEADINGS as CHECKS
 from duplex.report.limits import UNMEASURED, CheckRow, limits
 from duplex.screen import plain
@@ -154,7 +154,7 @@ def as_text(found: Measurement) -> RenderableType:
             *_latencies(found.timing),
             Text(""),
             _pairs("ledger", ledger(found)),
-            *_words(found),
+            *([] if found.words is None else [Text(""), *words_report.as_text(found.words)]),
             Text(""),
         ]
     return Group(*parts, _pairs("basis", basis(found)))
@@ -219,23 +219,6 @@ def _latencies(block: TimingBlock) -> Iterator[RenderableType]:
         yield table
     for note in notes:
         yield Text(note, style="dim")
-
-
-def _words(found: Measurement) -> Iterator[RenderableType]:
-    """How well each side was heard, and the words; nothing where nobody asked."""
-    if found.words is None:
-        return
-    yield Text("")
-    table = _table(*words_report.HEADINGS)
-    for row in words_report.rows(found.words):
-        table.add_row(*(Text(plain(part)) for part in row))
-    if table.row_count:
-        yield table
-    for why in words_report.unheard(found.words):
-        yield Text(f"words: {UNMEASURED}, {plain(why)}", style="dim")
-    for line in words_report.lines(found.words):
-        told = f"{moment(line.start_ms)}  {line.speaker}: {plain(line.text)}"
-        yield Text(f"{told}  (heard by {line.heard_by})", overflow="fold")
 
 
 def _percentile(value: float | None, few: bool) -> str:

@@ -14,6 +14,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from duplex.report import words_report
 from duplex.report.figures import counted, duration, percent
 from duplex.report.markdown import cell, table
 from duplex.results import schema
@@ -164,6 +165,8 @@ def as_markdown(calls: Sequence[Remeasured]) -> str:
             continue
         lines += table(("figure", "was", "is", ""), _rows(one))
         lines += ["", *(f"- note: {cell(note)}" for note in one.notes)]
+        if one.words is not None:
+            lines += ["", "### Words", "", *words_report.as_markdown(one.words)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -180,6 +183,7 @@ def as_json(calls: Sequence[Remeasured]) -> list[Json]:
             "is": one.new.as_json(),
             "notes": list(one.notes),
             "figures": [figure.as_json() for figure in figures(one)],
+            "words": None if one.words is None else one.words.as_json(),
         }
         for one in calls
     ]
@@ -205,6 +209,9 @@ def _call(one: Remeasured) -> Iterator[RenderableType]:
     yield shown
     for note in one.notes:
         yield Text(f"note: {plain(note)}", style="yellow")
+    if one.words is not None:
+        yield Text("")
+        yield from words_report.as_text(one.words)
 
 
 def _rows(one: Remeasured) -> Iterator[tuple[str, str, str, str]]:

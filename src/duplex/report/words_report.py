@@ -1,8 +1,8 @@
 """Words for people: who heard whom how well, and what was heard, line by line.
 
 Pure: every figure stands in the words block. What nobody can tell is "not
-measured" with its reason, and each line says whose ears heard it. The table,
-Markdown and the run's end drive it.
+measured" with its reason, and each line says whose ears heard it. Reports of a
+recording and of a run measured again drive it, on a terminal and as Markdown.
 """
 
 from __future__ import annotations
@@ -10,10 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
 from duplex.metrics.stats import Rate
 from duplex.metrics.word_errors import Errors
 from duplex.metrics.words import Ears, WordsBlock
-from duplex.report.figures import percent
+from duplex.report import markdown
+from duplex.report.figures import moment, percent
+from duplex.screen import plain
 
 HEADINGS = ("words of", "heard by", "word errors", "character errors", "key values", "")
 UNMEASURED = "not measured"
@@ -27,6 +33,32 @@ class WordLine:
     speaker: str
     heard_by: str
     text: str
+
+
+def as_text(block: WordsBlock) -> Iterator[RenderableType]:
+    """How well each side was heard, and the words, for a console of any width."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in HEADINGS:
+        table.add_column(column, overflow="fold")
+    for row in rows(block):
+        table.add_row(*(Text(plain(part)) for part in row))
+    if table.row_count:
+        yield table
+    for why in unheard(block):
+        yield Text(f"words: {UNMEASURED}, {plain(why)}", style="dim")
+    for line in lines(block):
+        told = f"{moment(line.start_ms)}  {line.speaker}: {plain(line.text)}"
+        yield Text(f"{told}  (heard by {line.heard_by})", overflow="fold")
+
+
+def as_markdown(block: WordsBlock) -> list[str]:
+    """The same as lines of Markdown."""
+    told = markdown.table(HEADINGS, rows(block))
+    told += [f"Words were not measured: {markdown.cell(why)}" for why in unheard(block)]
+    heard = [(moment(one.start_ms), one.speaker, one.heard_by, one.text) for one in lines(block)]
+    if heard:
+        told += ["", *markdown.table(("at", "who", "heard by", "words"), heard)]
+    return told
 
 
 def rows(block: WordsBlock) -> Iterator[tuple[str, ...]]:

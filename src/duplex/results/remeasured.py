@@ -97,7 +97,8 @@ class Remeasured:
 
     ``held`` is False for a call that left no sound to measure, then as now.
     ``repeats``: whether the old ruler gives the old figures again; None where
-    that cannot be asked, because another version made them.
+    that cannot be asked, because another version made them. ``words`` are those heard
+    anew, None where nobody asked for them.
     """
 
     was: schema.Result
@@ -109,6 +110,7 @@ class Remeasured:
     why: str = ""
     repeats: bool | None = None
     notes: tuple[str, ...] = ()
+    words: WordsBlock | None = None
 
 
 def remeasure_call(
@@ -188,11 +190,12 @@ def _measured(call: _Call, scenario: Scenario | None, ears: Listener | None) -> 
     notes = (*call.old.notes, *call.recording.damage, *_missing(call))
     if repeats is False:
         notes += (_CHANGED,)
+    words = None if ears is None else ears(call.recording, call.heard, scenario)
     ours: dict[str, Json] = {
         **call.result.duplex,
         "timing": timing,
         **_claims(call, timing),
-        "words": _words(call, scenario, ears),
+        "words": _told_words(call, scenario) if words is None else words.as_json(),
         "remeasured_from": {**call.old.as_json(), "repeats": repeats, "notes": list(notes)},
     }
     now = _replaced(call.result, audio, ours, reasons)
@@ -204,6 +207,7 @@ def _measured(call: _Call, scenario: Scenario | None, ears: Listener | None) -> 
         measured=True,
         repeats=repeats,
         notes=notes,
+        words=words,
     )
 
 
@@ -252,10 +256,8 @@ def _claims(call: _Call, timing: Mapping[str, Json]) -> dict[str, Json]:
     return {"claims": claims_of(call.recording, timing)[0]}
 
 
-def _words(call: _Call, scenario: Scenario | None, ears: Listener | None) -> Json:
+def _told_words(call: _Call, scenario: Scenario | None) -> Json:
     """Sessions' words depend on no detector and no policy: kept while their version holds."""
-    if ears is not None:
-        return ears(call.recording, call.heard, scenario).as_json()
     before = call.result.duplex.get("words")
     if isinstance(before, dict) and before.get("words_version") == WORDS_VERSION:
         return before
