@@ -39,6 +39,7 @@ LAYERS: dict[str, int] = {
     "runner": 6,
     "store": 6,
     "verdict": 6,
+    "debrief": 6,
     "report": 7,
     "calibration": 7,
     "cli": 7,

@@ -55,11 +55,10 @@ def compared(baseline: Path, current: Path, *, across_rulers: bool = False) -> C
 
 def headline(found: Comparison) -> str:
     """What changed, in one sentence."""
-    deltas: list[CheckDelta | TimingDelta] = [*found.checks, *found.timings]
     told = [
         f"{direction}: {', '.join(dict.fromkeys(names))}"
         for direction in ("worse", "better")
-        if (names := [_name(one) for one in deltas if one.direction == direction])
+        if (names := [_name(one) for one in found.deltas if one.direction == direction])
     ]
     return "; ".join(told) + "." if told else "No difference was seen."
 

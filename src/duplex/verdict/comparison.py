@@ -51,6 +51,10 @@ class CheckDelta:
     why: str | None = None
 
     @property
+    def label(self) -> str:
+        return self.name
+
+    @property
     def delta(self) -> float | None:
         if self.current_rate is None or self.baseline_rate is None:
             return None
@@ -71,6 +75,10 @@ class TimingDelta:
     calls: int
     baseline_calls: int
     adjusted_p: float | None = None
+
+    @property
+    def label(self) -> str:
+        return f"{self.metric}.{self.difference.stat}"
 
     @property
     def direction(self) -> Direction:
@@ -97,10 +105,14 @@ class Comparison:
     caveats: tuple[str, ...]
 
     @property
+    def deltas(self) -> tuple[CheckDelta | TimingDelta, ...]:
+        """Every check, then every timing."""
+        return (*self.checks, *self.timings)
+
+    @property
     def worse(self) -> bool:
         """Whether anything is significantly worse."""
-        deltas: Sequence[CheckDelta | TimingDelta] = (*self.checks, *self.timings)
-        return any(one.direction == "worse" for one in deltas)
+        return any(one.direction == "worse" for one in self.deltas)
 
 
 def compare(
