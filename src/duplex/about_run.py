@@ -87,6 +87,7 @@ def about(options: RunOptions, held: Sequence[Held], opening_seconds: float) -> 
             "assistant_start_ms": _START_MS.get(options.agent.kind, PLAYOUT_HOLD_MS),
         },
         "application": options.application,
+        **({"redaction": {"fields": list(options.redact)}} if options.redact else {}),
         "models": options.models(),
         "speed": _speed(held, opening_seconds),
     }

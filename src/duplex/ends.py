@@ -37,13 +37,14 @@ from duplex.participants.python_agent import PythonAgent
 from duplex.participants.realtime_door import realtime_url, realtime_websocket
 from duplex.participants.script_voice import ScriptedLine, ScriptVoice
 from duplex.participants.stream_agent import StreamAgent
-from duplex.participants.transport import Connect, bare_websocket, websocket
+from duplex.participants.transport import Connect, bare_websocket, keyed_url, websocket
 from duplex.participants.wav import Cue, WavParticipant
 from duplex.protocols.agent_stream import Dialect
 from duplex.protocols.media_stream import MediaStream, StreamIds
 from duplex.protocols.pcm import PcmStream, format_of
 from duplex.realtime_ends import realtime_assistant, realtime_caller
 from duplex.scenario import Scenario
+from duplex.secret_values import environment_secrets, url_secrets
 from duplex.values import Side
 
 PLAYOUT_HOLD_MS = 120
@@ -93,6 +94,8 @@ class Ends:
                 _api_key(kind, role)
                 if kind == "realtime":
                     realtime_url(_endpoint(options), options.assistant_model)
+                else:
+                    keyed_url(_endpoint(options))
         if {"local", "scripted"} & {options.caller, options.assistant, options.endpoint}:
             models = Models(ears=options.ears_model, mouth=options.mouth_model)
             self._engines = await SpeechEngines.open(models)
@@ -104,7 +107,10 @@ class Ends:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Values that must never be written anywhere."""
-        return (*self._models.secrets, *tokens())
+        options = self._options
+        addresses = (options.endpoint, options.assistant_endpoint, options.agent.target)
+        keys = (*self._models.secrets, *tokens(), *environment_secrets())
+        return (*keys, *url_secrets(*addresses))
 
     async def pair(
         self, scenario: Scenario, wav: Path | None, seed: int, stack: AsyncExitStack

@@ -7,6 +7,7 @@ never part of it: keys are read from the environment where a session connects.
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -85,6 +86,8 @@ class RunOptions(ModelOptions):
     response_deadline_ms: int = Field(default=5000, ge=1, le=600_000)
     concurrency: int = Field(default=1, ge=1, le=8)
 
+    redact: Words = ()
+
     out: Place = Path("runs")
     run_name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
     ticks: bool = False
@@ -152,6 +155,13 @@ class RunOptions(ModelOptions):
             raise ValueError(
                 "assistant-endpoint owns the work; it takes no backend-model beside it"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _redacted_fields_have_names(self) -> RunOptions:
+        for name in self.redact:
+            if not re.fullmatch(r"[^\W\d][\w .-]{0,63}", name):
+                raise ValueError(f"redact {name[:60]!r} is no name of a field, want like phone")
         return self
 
     @model_validator(mode="after")

@@ -28,9 +28,12 @@ _LONGEST_NAME = 100
 class RunFolder:
     """A run's folder; every path it gives lies inside it."""
 
-    def __init__(self, path: Path, *, secrets: Iterable[str] = ()) -> None:
+    def __init__(
+        self, path: Path, *, secrets: Iterable[str] = (), redactor: Redactor | None = None
+    ) -> None:
+        """``redactor`` takes the place of one that knows ``secrets`` only."""
         self.path = path
-        self._redactor = Redactor(secrets)
+        self.redactor = redactor or Redactor(secrets)
 
     @classmethod
     def create(
@@ -40,6 +43,7 @@ class RunFolder:
         live: bool,
         name: str | None = None,
         secrets: Iterable[str] = (),
+        redactor: Redactor | None = None,
     ) -> RunFolder:
         """Make ``out/{name or "run"}_{live|offline}_{UTC}_{short id}`` and its parents."""
         stamp = utc_now()[:19].replace("-", "").replace(":", "").replace("T", "_")
@@ -47,7 +51,7 @@ class RunFolder:
         made = f"{safe_name(name or 'run')}_{kind}_{stamp}_{_short_id()}"
         path = Path(out) / made
         make_private(path)
-        return cls(path, secrets=secrets)
+        return cls(path, secrets=secrets, redactor=redactor)
 
     @classmethod
     def open(cls, path: str | Path) -> RunFolder:
@@ -89,13 +93,13 @@ class RunFolder:
 
         NaN and infinities become null, lone surrogates U+FFFD.
         """
-        clean: Json = self._redactor.json(value)
+        clean: Json = self.redactor.json(value)
         text = json.dumps(clean, allow_nan=False, ensure_ascii=False, indent=2)
         self._write(path, text + "\n")
 
     def write_text(self, path: Path, text: str) -> None:
         """Put a text at ``path`` whole or not at all; secrets are hidden."""
-        self._write(path, self._redactor.text(text))
+        self._write(path, self.redactor.text(text))
 
     def _write(self, path: Path, text: str) -> None:
         make_private(path.parent)

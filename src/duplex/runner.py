@@ -20,6 +20,7 @@ from duplex.about_run import Held, about, configuration, versions
 from duplex.assessing import assess, basis_of, not_held
 from duplex.call import Call, CallPlan, Watcher
 from duplex.clock import Clock, VirtualClock, WallClock, wall_seconds
+from duplex.discretion import Discreet, hidden_run, hidden_scenario, redactor_of
 from duplex.ends import REMOTE, Ends, Pair
 from duplex.errors import DuplexError, InputError
 from duplex.grading.matching import state_satisfied
@@ -92,6 +93,7 @@ class Runner:
         self._ends = Ends(options)
         preflight.refuse(self._dataset, self.chosen, self._ends.application, options)
         self._wavs = {scenario.id: self._wav(scenario) for scenario in self.chosen}
+        self._redactor = redactor_of(options.redact, self.chosen, self._ends.secrets)
         self._results: dict[str, schema.Result] = {}
         self._held: list[Held] = []
         self._opened_in = 0.0
@@ -106,7 +108,7 @@ class Runner:
             options.out,
             live=options.clock == "wall",
             name=options.run_name,
-            secrets=self._ends.secrets,
+            redactor=self._redactor,
         )
         gate = asyncio.Semaphore(options.concurrency)
         try:
@@ -132,12 +134,17 @@ class Runner:
             held = await self._hold(scenario)
             self._held.append(held)
             result = await asyncio.to_thread(
-                assess, self._folder, self._options, scenario, self._basis(scenario)
+                assess,
+                self._folder,
+                self._options,
+                hidden_scenario(scenario, self._redactor),
+                self._basis(scenario),
             )
             self._results[scenario.id] = result
             self._written()
             if self.audience is not None:
-                self.audience.finished(scenario.id, _sentence(result, held))
+                sentence = self._redactor.text(_sentence(result, held))
+                self.audience.finished(scenario.id, sentence)
 
     # -- one call -----------------------------------------------------------
 
@@ -149,7 +156,7 @@ class Runner:
             self._folder.path,
             scenario.id,
             rate_hz=rate,
-            secrets=self._ends.secrets,
+            redactor=self._redactor,
             legs=stems_of(self._conditions[scenario.id]),
         )
         began = wall_seconds()
@@ -212,7 +219,9 @@ class Runner:
         if self.audience is None:
             return None
         limit = plan.policy.max_duration_ms
-        return self.audience.opened(scenario.id, scenario.title, plan.rate_hz, limit)
+        title = self._redactor.text(scenario.title)
+        shown = self.audience.opened(scenario.id, title, plan.rate_hz, limit)
+        return None if shown is None else Discreet(shown, self._redactor)
 
     def _wav(self, scenario: Scenario) -> Path | None:
         """The caller's recording: the option's, or the first of a single-turn scenario."""
@@ -254,8 +263,9 @@ class Runner:
             configuration=configuration(self._options, first, self._conditions.values()),
             duplex=about(self._options, self._held, self._opened_in),
         )
-        self._folder.write_json(self._folder.results, run.model_dump(mode="json"))
-        return run
+        hidden = hidden_run(run, self._redactor)
+        self._folder.write_json(self._folder.results, hidden.model_dump(mode="json"))
+        return hidden
 
 
 def _verifier(scenario: Scenario) -> Callable[[Json], bool] | None:

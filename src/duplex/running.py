@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from duplex import viewer
+from duplex import outlets, viewer
 from duplex.errors import InputError
 from duplex.options import RunOptions
 from duplex.report import run_report
@@ -92,10 +92,14 @@ def command(
         finished = _held(options, console, stop, verbose)
     if finished.run.results:
         viewer.build(finished.folder)
+    lost = None
     if as_json:
-        print(schema.to_json(finished.run))
+        lost = outlets.put(schema.to_json(finished.run) + "\n")
     elif markdown:
-        print(run_report.as_markdown(finished.run), end="")
+        lost = outlets.put(run_report.as_markdown(finished.run))
+    if lost is not None:
+        # The run is on disk whatever became of its print, and its verdict is its own.
+        console.print(Text(f"{lost}; the run is whole in {finished.folder}"))
     _report(console, finished)
     if finished.stopped and not _held_calls(finished.run):
         return INTERRUPTED

@@ -17,6 +17,7 @@ import httpx2
 from duplex.application.base import Backend, BackendFailed, Line, Tell
 from duplex.application.endpoint import Endpoint
 from duplex.clock import Clock, wall_seconds
+from duplex.models.tls import tls_problem
 from duplex.participants.reports import work_events
 from duplex.participants.transport import (
     Connect,
@@ -91,7 +92,8 @@ class HttpBackend:
         try:
             data = await _charged(self._post(body), clock, self._timeout_ms)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            said = " ".join(str(error).split())[:200] or type(error).__name__
+            reason = tls_problem(error) or said
             raise BackendFailed(f"the service failed: {reason}", code="unreachable") from None
         reply = remote_work.read_reply(data)
         if isinstance(reply, Broken):

@@ -127,6 +127,13 @@ def run(
         int, typer.Option(help="A reply later than this is missed.")
     ] = (5000),
     concurrency: Annotated[int, typer.Option(help="Calls held at once, 1 to 8.")] = 1,
+    redact: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Field of the application's data whose values are written nowhere, such as "
+            "phone; repeatable (docs/security.md)."
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder that run folders go into.")] = Path("runs"),
     run_name: Annotated[str | None, typer.Option(help="First part of the folder's name.")] = None,
     ticks: Annotated[

@@ -20,6 +20,7 @@ from duplex.clock import Clock, real_pause, utc_seconds, wall_seconds
 from duplex.errors import DuplexError
 from duplex.models.limiter import Limiter, retry_after
 from duplex.models.place import ModelPlace
+from duplex.models.tls import tls_problem
 from duplex.protocols import chat_completions, responses
 from duplex.protocols.gpt_live import Broken, clean_text, read_object
 from duplex.protocols.model_values import Answer, Ask
@@ -300,6 +301,8 @@ def _is_stream(headers: dict[str, str]) -> bool:
 
 
 def _why(error: Exception) -> str:
+    if (tls := tls_problem(error)) is not None:
+        return f"cannot be reached: {tls}"
     if isinstance(error, httpx2.ConnectError):
         return f"cannot be reached: {' '.join(str(error).split())[:200]}"
     return f"broke the connection: {type(error).__name__}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from duplex.errors import InputError
-from duplex.participants.transport import Connect, bare_websocket
+from duplex.participants.transport import Connect, bare_websocket, shown_url
 from duplex.protocols.realtime import REALTIME_PATH
 
 _SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
@@ -30,7 +30,7 @@ def realtime_url(endpoint: str, model: str) -> str:
         scheme, host, good = None, None, False
     if scheme is None or not good or not endpoint.isprintable() or " " in endpoint:
         raise InputError(
-            f"endpoint {endpoint!r} is no url, wanted like wss://host/v1 or "
+            f"endpoint {shown_url(endpoint)!r} is no url, wanted like wss://host/v1 or "
             "ws://127.0.0.1:8080/v1/realtime"
         )
     if scheme == "ws" and host not in _LOOPBACK:

@@ -17,6 +17,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 
 from duplex.clock import Clock
 from duplex.errors import InputError
+from duplex.models.tls import tls_problem
 from duplex.protocols.gpt_live import SESSIONS_PATH
 
 ABNORMAL = 1006
@@ -97,13 +98,16 @@ def _closed(error: ConnectionClosed) -> TransportClosed:
 def websocket(endpoint: str, api_key: str, *, close_timeout_ms: int = 1_000) -> Connect:
     """Return what opens a GPT-Live websocket under ``endpoint`` (``http…/v1`` or ``ws…/v1``)."""
     headers = {"Authorization": f"Bearer {api_key}"}
-    return bare_websocket(sessions_url(endpoint), headers, close_timeout_ms=close_timeout_ms)
+    return bare_websocket(keyed_url(endpoint), headers, close_timeout_ms=close_timeout_ms)
 
 
 def bare_websocket(
     url: str, headers: Mapping[str, str] | None = None, *, close_timeout_ms: int = 1_000
 ) -> Connect:
     """Return what opens the websocket at ``url``; with ``wss`` its certificate is verified."""
+    if headers and "Authorization" in headers:
+        # Else a user in the address would be sent as a second, other authorization.
+        url = _without_user(url)
 
     async def open_it(clock: Clock) -> Transport:
         try:
@@ -129,6 +133,8 @@ def bare_websocket(
         except TimeoutError:
             raise TransportRefused("timeout", f"{shown_url(url)} did not answer in time") from None
         except OSError as error:
+            if (tls := tls_problem(error)) is not None:
+                raise TransportRefused("tls", f"{shown_url(url)}: {tls}") from None
             reason = error.strerror or type(error).__name__
             message = f"{shown_url(url)} cannot be reached: {reason}"
             raise TransportRefused("refused", message) from None
@@ -156,11 +162,26 @@ def sessions_url(endpoint: str) -> str:
     parts = urlsplit(endpoint)
     scheme = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}.get(parts.scheme)
     if scheme is None or not parts.netloc:
-        raise InputError(f"endpoint {endpoint!r} is no url, wanted like http://127.0.0.1:8080/v1")
+        shown = shown_url(endpoint)
+        raise InputError(f"endpoint {shown!r} is no url, wanted like http://127.0.0.1:8080/v1")
     path = parts.path.rstrip("/")
     if not path.endswith(SESSIONS_PATH):
         path += SESSIONS_PATH
     return urlunsplit((scheme, parts.netloc, path, parts.query, ""))
+
+
+def keyed_url(endpoint: str) -> str:
+    """Return :func:`sessions_url` of where a key may be sent: over TLS, or to this machine."""
+    url = sessions_url(endpoint)
+    if url.startswith("ws://") and not _is_loopback(url):
+        host = urlsplit(url).hostname
+        raise InputError(f"endpoint {host} without TLS: a key would go in clear, want https or wss")
+    return url
+
+
+def _without_user(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def _is_loopback(url: str) -> bool:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from duplex.recording.hiding import hide_again
 from duplex.recording.line_stems import LegStems, LegTick, LineStems
 from duplex.redact import Redactor
 from duplex.run_folder import RunFolder, make_private
@@ -42,12 +43,13 @@ class CallRecorder:
         *,
         rate_hz: int,
         secrets: Iterable[str] = (),
+        redactor: Redactor | None = None,
         legs: tuple[LegStems | None, LegStems | None] = (None, None),
     ) -> None:
         run = RunFolder(Path(folder))
         self.audio_folder = run.audio(call_id)
         self.events_path = run.events(call_id)
-        self._redactor = Redactor(secrets)
+        self._redactor = redactor or Redactor(secrets)
         self._rate_hz = rate_hz
         self._flushed_at = 0
         self._failed = False
@@ -140,11 +142,14 @@ class CallRecorder:
 
     def close(self) -> None:
         """Flush and close; after a failed write close only. May be called twice."""
+        first = not self._failed and not self._lines.closed
         try:
-            if not self._failed and not self._lines.closed:
+            if first:
                 self.flush()
         finally:
             self._abandon()
+        if first and self._redactor.private is not None:
+            hide_again(self.events_path, self._redactor)
 
     def __enter__(self) -> CallRecorder:
         return self

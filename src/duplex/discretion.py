@@ -1,0 +1,77 @@
+"""What a run hides: its redactor, and scenarios, results and views that went through it.
+
+Grading compares what was recorded with what was expected, so where fields are private
+both carry the same marks. Nothing that leaves a run shows more than its files do: the
+results it returns, the events somebody watches. The runner drives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from duplex.call import Watcher
+from duplex.private_fields import PrivateFields
+from duplex.redact import Redactor
+from duplex.results import schema
+from duplex.scenario import Scenario
+from duplex.scenario.model import ApplicationStart, Expected, Input, Simulation
+from duplex.values import Event, Json
+
+_PARTS = ("input", "application", "expected", "simulation_parameters")
+
+
+def redactor_of(
+    fields: Sequence[str], scenarios: Iterable[Scenario], secrets: Iterable[str] = ()
+) -> Redactor:
+    """Return what cleans a run's files; the values its scenarios hold are known beforehand.
+
+    Marks follow the order of ``scenarios``, so a run that is graded again from the same
+    scenarios in the same order gets the same marks.
+    """
+    redactor = Redactor(secrets, PrivateFields(fields) if fields else None)
+    if fields:
+        for scenario in scenarios:
+            redactor.json(_data(scenario))
+    return redactor
+
+
+def hidden_scenario(scenario: Scenario, redactor: Redactor) -> Scenario:
+    """Return a scenario to grade with: private values are the marks that files have."""
+    if redactor.private is None:
+        return scenario
+    data = redactor.json(_data(scenario))
+    assert isinstance(data, dict), "an object stays an object"
+    own = scenario.simulation_parameters
+    changed: dict[str, object] = {
+        "input": Input.model_validate(data["input"]),
+        "application": ApplicationStart.model_validate(data["application"]),
+        "expected": Expected.model_validate(data["expected"]),
+        "simulation_parameters": None
+        if own is None
+        else Simulation.model_validate(data["simulation_parameters"]),
+    }
+    return scenario.model_copy(update=changed)
+
+
+def hidden_run(run: schema.Run, redactor: Redactor) -> schema.Run:
+    """Return results as they may be shown."""
+    return schema.Run.model_validate(redactor.json(run.model_dump(mode="json")))
+
+
+class Discreet:
+    """Lets somebody watch a call and see no more of it than is written down."""
+
+    def __init__(self, watcher: Watcher, redactor: Redactor) -> None:
+        self._watcher = watcher
+        self._redactor = redactor
+        self.on_tick = watcher.on_tick
+
+    def on_event(self, event: Event) -> None:
+        self._watcher.on_event(replace(event, fields=self._redactor.fields(event.fields)))
+
+
+def _data(scenario: Scenario) -> dict[str, Json]:
+    """What a scenario holds of the application's data."""
+    whole = scenario.model_dump(mode="json")
+    return {name: whole[name] for name in _PARTS}
