@@ -13,6 +13,84 @@ import typer
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError
 
+_Runs = Annotated[Path, typer.Option("--runs", help="Folder that run folders are in.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+_Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")]
+
+
+@app.command("list")
+def list_runs(
+    runs: _Runs = Path("runs"),
+    since: Annotated[str | None, typer.Option(help="First day [45 days before the end].")] = None,
+    until: Annotated[str | None, typer.Option(help="Day it ends before [now].")] = None,
+    status: Annotated[
+        str | None,
+        typer.Option(
+            help="running, interrupted, completed, failed, timed_out, cancelled, damaged."
+        ),
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="Only this assistant's runs.")] = None,
+    scenario: Annotated[str | None, typer.Option(help="Only runs of this scenario.")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Only failed verdicts.")] = False,
+    limit: Annotated[int, typer.Option(help="Show at most so many.", min=1)] = 50,
+    as_json: _Json = False,
+) -> None:
+    """List runs, newest first.
+
+    Example: duplex list --failed --since 2026-08-01
+    """
+    from duplex import listing
+
+    filters = listing.Filters(
+        since=since,
+        until=until,
+        status=status,
+        agent=agent,
+        scenario=scenario,
+        failed=failed,
+        limit=limit,
+    )
+    try:
+        listing.list_runs(runs, filters, as_json=as_json, console=talk())
+    except DuplexError as error:
+        stop(str(error))
+
+
+@app.command()
+def show(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or its id.")],
+    runs: _Runs = Path("runs"),
+    as_json: _Json = False,
+    markdown: _Markdown = False,
+) -> None:
+    """Show one run again: its verdict, its calls, what they rest on.
+
+    Example: duplex show run_live_20260801_120000_3f2a1b --markdown
+    """
+    from duplex import listing
+
+    try:
+        listing.show(run, runs, as_json=as_json, markdown=markdown, console=talk())
+    except DuplexError as error:
+        stop(str(error))
+
+
+@app.command()
+def cancel(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or its id.")],
+    runs: _Runs = Path("runs"),
+) -> None:
+    """Ask a run in progress to stop; its calls end and keep what there is.
+
+    Example: duplex cancel run_live_20260801_120000_3f2a1b
+    """
+    from duplex import listing
+
+    try:
+        listing.cancel(run, runs, talk())
+    except DuplexError as error:
+        stop(str(error))
+
 
 @app.command()
 def attribute(
@@ -44,8 +122,8 @@ def compare(
             "--across-rulers", help="Compare all but timing if they were measured differently."
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
+    as_json: _Json = False,
+    markdown: _Markdown = False,
 ) -> None:
     """Compare two runs, call by call where they had the same words and noise.
 
