@@ -1,9 +1,9 @@
 """What each party of a call is told: the settings of its session, from options and scenario.
 
 The caller is given its own side of the scenario and never what is expected; the
-assistant is given the application and never the caller's side. Both are known
-before any session opens. ``ends.py`` opens sessions with them, ``preflight.py``
-looks beforehand whether a session would take them.
+assistant is given the application and never the caller's side; who looks on is given
+both, and speaks to neither. All are known before any session opens. ``ends.py`` opens
+sessions with them, ``preflight.py`` looks beforehand whether a session would take them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from duplex.application.prompts import (
     assistant_instructions,
     caller_instructions,
 )
+from duplex.completion.seen import Task
 from duplex.delegating import assistant_delegation, caller_delegation
 from duplex.options import RunOptions
 from duplex.protocols.gpt_live_client import LiveConfig
@@ -85,4 +86,21 @@ def caller_brief(scenario: Scenario, first: str) -> Brief:
         ),
         context=context.summary if context is not None else "",
         first_speaker=first,
+    )
+
+
+def observed_task(scenario: Scenario) -> Task:
+    """What whoever says that a call is over is told of it."""
+    return Task(
+        goal=scenario.goal,
+        objectives=tuple(
+            {
+                "id": item.id,
+                "commitment": item.commitment,
+                "completion_condition": item.completion_condition,
+                "required": item.required,
+            }
+            for item in scenario.simulation.agenda
+        ),
+        expected_state=dict(scenario.expected.state),
     )

@@ -8,7 +8,7 @@ when the call is over and nothing else: it never measures and never grades.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from duplex.arrivals import Arrivals
 from duplex.clock import Clock
 from duplex.engine import Engine, FloorEvent, Playout, PlayoutEvent, SegmentEvent
 from duplex.errors import SessionError
-from duplex.hangup import HangUp, Policy, Verified
+from duplex.hangup import HangUp, Policy, Situation, Standing, Verified
 from duplex.legs import Legs, LinePlan
 from duplex.participants.base import Discarded, Participant, Pcm, Spoken
 from duplex.placement import Placement
@@ -69,6 +69,21 @@ class Watcher(Protocol):
     def on_tick(self, position: int, heard: tuple[Pcm, Pcm]) -> None: ...
 
 
+class Observer(Protocol):
+    """Who says when a conversation is over; it must return at once and label nothing."""
+
+    @property
+    def standing(self) -> Standing: ...
+
+    def begin(self, clock: Clock) -> None: ...
+
+    def on_event(self, event: Event) -> None: ...
+
+    def look(self, now: Situation) -> Sequence[Happening]: ...
+
+    async def close(self) -> None: ...
+
+
 class Call:
     """One call, held once by :meth:`hold`."""
 
@@ -81,6 +96,7 @@ class Call:
         clock: Clock,
         recorder: CallRecorder,
         verified: Verified | None = None,
+        observer: Observer | None = None,
         watcher: Watcher | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -89,6 +105,7 @@ class Call:
         self._clock = clock
         self._recorder = recorder
         self._watcher = watcher
+        self._observer = observer
         self._stop = stop
         self._seq = 0
         self._fatal: RemoteFault | None = None
@@ -115,6 +132,8 @@ class Call:
         self._emit(None, "late", self._lateness())
         fields: dict[str, Json] = {
             "termination_reason": reason,
+            "decided_by": self._hangup.decided_by,
+            "policy": self._completion_policy(),
             "position": self._engine.position,
             "counts": self._counts(),
         }
@@ -136,6 +155,8 @@ class Call:
         return self._fatal
 
     async def _close(self) -> None:
+        if self._observer is not None:
+            await self._observer.close()
         await asyncio.gather(*(part.finish() for part in self._parts))
         await asyncio.gather(*(part.abort() for part in self._parts))
         self._engine.finish()
@@ -150,6 +171,8 @@ class Call:
     async def _converse(self) -> str:
         """Tick until somebody has a reason to stop; return it."""
         self._clock.begin()
+        if self._observer is not None:
+            self._observer.begin(self._clock)
         engine = self._engine
         try:
             while True:
@@ -235,9 +258,21 @@ class Call:
             for happening in told:
                 self._emit_happening(side, happening)
             part.hear(start, np.array(heard[side]))
+        self._observe()
         self._recorder.tick_flush()
         if self._watcher is not None:
             self._watcher.on_tick(engine.position, heard)
+
+    def _observe(self) -> None:
+        if self._observer is not None:
+            for told in self._observer.look(self._hangup.situation(self._engine.position)):
+                self._emit_happening(None, told)
+            self._hangup.ruled(self._observer.standing)
+
+    def _completion_policy(self) -> str:
+        """The rule by which the call could have ended last, in the contract's words."""
+        by_words = self._hangup.by_words
+        return "verified_state_and_closing" if by_words else "semantic_conversation_observer"
 
     def _record_engine_events(self) -> None:
         self._hangup.speaking(self._engine.position, self._engine.speaking)
@@ -305,7 +340,7 @@ class Call:
         }
         self._emit(fault.side, "fault", fields)
 
-    def _emit_happening(self, side: Side, happening: Happening) -> None:
+    def _emit_happening(self, side: Side | None, happening: Happening) -> None:
         self._emit(side, happening.type, happening.fields, happening.received_at)
 
     def _emit(
@@ -325,6 +360,8 @@ class Call:
         )
         self._seq += 1
         self._recorder.event(event)
+        if self._observer is not None:
+            self._observer.on_event(event)
         if self._watcher is not None:
             self._watcher.on_event(event)
 

@@ -21,7 +21,14 @@ from duplex.application.model import Application
 from duplex.application.prompts import OPENING_COMMENTARY
 from duplex.application.remote import remote_backend
 from duplex.application.workbench import Workbench
-from duplex.briefing import assistant_config, caller_brief, caller_config, first_speaker
+from duplex.briefing import (
+    assistant_config,
+    caller_brief,
+    caller_config,
+    first_speaker,
+    observed_task,
+)
+from duplex.completion.observer import SemanticObserver
 from duplex.errors import InputError
 from duplex.local.engines import Models, SpeechEngines
 from duplex.local.parties import party_maker, voice_maker
@@ -30,6 +37,7 @@ from duplex.local.seams import VOICE_RATE_HZ
 from duplex.local.server import LocalServer
 from duplex.local.timbre import seeded_style
 from duplex.modelling import Modelling
+from duplex.models.limiter import Limiter
 from duplex.options import LOCAL_ENDPOINT, RunOptions
 from duplex.participants.base import Participant
 from duplex.participants.live import LiveSession
@@ -87,7 +95,7 @@ class Ends:
 
     async def open(self) -> None:
         """Find every key, then load the speech engines when a local end needs them."""
-        self._models.open()
+        await self._models.open()
         options = self._options
         for kind, role in ((options.assistant, "assistant"), (options.caller, "caller")):
             if kind in REMOTE and (kind != "realtime" or options.endpoint != LOCAL_ENDPOINT):
@@ -103,6 +111,11 @@ class Ends:
 
     async def close(self) -> None:
         await self._stack.aclose()
+
+    @property
+    def limiter(self) -> Limiter:
+        """How long each host is to be left alone, by everybody of this run."""
+        return self._models.limiter
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -122,6 +135,10 @@ class Ends:
         # What an agent's own queue paces needs no hold of the engine's.
         hold_ms = 0 if self._options.agent.paced else PLAYOUT_HOLD_MS
         return Pair(caller=caller, assistant=assistant, hold_ms=(caller_hold, hold_ms))
+
+    def observer(self, scenario: Scenario, rate_hz: int) -> SemanticObserver | None:
+        """Who says when a call of ``scenario`` is over, if a model was named for that."""
+        return self._models.observer(observed_task(scenario), rate_hz)
 
     def first_speaker(self, scenario: Scenario) -> str:
         return first_speaker(self._options, scenario)

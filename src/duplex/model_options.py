@@ -1,8 +1,9 @@
 """Which models a run uses besides the voices, as far as options can say and be wrong.
 
 A part of ``options.RunOptions``: the backend that does delegated work, the caller's own
-backend, and the brains of the embedded voices. Keys are never among them; where a URL
-may lead is checked by ``models/place.py`` before anything is opened.
+backend, the brains of the embedded voices, and who says when a conversation is over.
+Keys are never among them; where a URL may lead is checked by ``models/place.py`` before
+anything is opened.
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ class ModelOptions(BaseModel):
     brain_url: str | None = None
     brain_model: str | None = Field(default=None, min_length=1)
     simulator_brain_model: str | None = Field(default=None, min_length=1)
+    completion_url: str | None = None
+    completion_model: str | None = Field(default=None, min_length=1)
+    completion_reasoning_effort: Effort | None = None
+    completion_timeout_seconds: float = Field(default=8.0, gt=0, le=120)
+    semantic_drain: bool | None = None
     allow_plain_http: bool = False
 
     @model_validator(mode="after")
@@ -44,8 +50,16 @@ class ModelOptions(BaseModel):
             raise ValueError(
                 "brain-url is given without brain-model or simulator-brain-model, want one"
             )
+        if self.completion_url is not None and self.completion_model is None:
+            raise ValueError("completion-url is given without completion-model, want both")
+        if self.semantic_drain and self.completion_model is None:
+            raise ValueError("semantic-drain wants a completion-model, got none")
         try:
-            for option, url in (("backend-url", self.backend_url), ("brain-url", self.brain_url)):
+            for option, url in (
+                ("backend-url", self.backend_url),
+                ("brain-url", self.brain_url),
+                ("completion-url", self.completion_url),
+            ):
                 if url is not None:
                     check_url(option, url, insecure=self.allow_plain_http)
         except InputError as error:
@@ -82,6 +96,11 @@ class ModelOptions(BaseModel):
         return self.delegation == "client" and named and not rules
 
     @property
+    def observed(self) -> bool:
+        """Whether a model says when a call is over: one that was named, unless told not to."""
+        return self.completion_model is not None and self.semantic_drain is not False
+
+    @property
     def managed_model(self) -> str:
         """The model of ``responses`` delegation; the local server has one of its own."""
         return self.backend_model or RULE_MODEL
@@ -100,5 +119,7 @@ class ModelOptions(BaseModel):
             "brain_url": self.brain_url,
             "brain_model": self.brain_model,
             "simulator_brain_model": self.simulator_brain_model,
+            "completion_url": self.completion_url if self.observed else None,
+            "completion_model": self.completion_model if self.observed else None,
         }
         return {name: value for name, value in asked.items() if value is not None}

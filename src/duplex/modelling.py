@@ -16,12 +16,15 @@ from duplex.application.base import Backend
 from duplex.application.model import Application
 from duplex.application.model_backend import ModelBackend, as_fields
 from duplex.application.workbench import Workbench
+from duplex.completion.observer import SemanticObserver
+from duplex.completion.seen import Task
 from duplex.local.managed_backend import Responder, TellNote, respond_by_rule
 from duplex.local.model_brain import HttpModel, Model
 from duplex.local.seams import Note
 from duplex.models.client import ModelClient
 from duplex.models.limiter import Limiter
 from duplex.models.place import KEY_VARIABLES, place
+from duplex.models.reach import refuse_unreachable
 from duplex.options import RunOptions
 from duplex.protocols.model_values import Answer, Ask
 from duplex.values import Json
@@ -39,9 +42,19 @@ class Modelling:
             "assistant": self._client("brain-url", options.brain_url, options.brain_model),
             "caller": self._client("brain-url", options.brain_url, options.simulator_brain_model),
         }
+        watching = options.completion_model if options.observed else None
+        self._completion = self._client("completion-url", options.completion_url, watching)
 
-    def open(self) -> None:
-        """Make every model ready to be asked, before the first call."""
+    async def open(self) -> None:
+        """Make every model ready to be asked; raise InputError where nobody answers."""
+        named = {
+            "backend-url": self._backend,
+            "brain-url": self._brains["assistant"] or self._brains["caller"],
+            "completion-url": self._completion,
+        }
+        await refuse_unreachable(
+            {option: client.where for option, client in named.items() if client is not None}
+        )
         for client in self._clients():
             client.open()
 
@@ -50,8 +63,13 @@ class Modelling:
             await client.close()
 
     def _clients(self) -> list[ModelClient]:
-        every = (self._backend, *self._brains.values())
+        every = (self._backend, *self._brains.values(), self._completion)
         return [client for client in every if client is not None]
+
+    @property
+    def limiter(self) -> Limiter:
+        """How long each host is to be left alone, by everybody of this run."""
+        return self._limiter
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -72,6 +90,13 @@ class Modelling:
         if self._options.delegation != "responses":
             return None
         return Workbench(application.tools, application.state(state), seed=seed)
+
+    def observer(self, task: Task, rate_hz: int) -> SemanticObserver | None:
+        """Who says when one call is over; None where verified state and words do."""
+        if self._completion is None:
+            return None
+        timeout_ms = round(self._options.completion_timeout_seconds * 1000)
+        return SemanticObserver(task, self._completion, rate_hz=rate_hz, timeout_ms=timeout_ms)
 
     def brain(self, role: str) -> Model | None:
         """What thinks for the local voice of ``role`` in one call; None for its rules."""
@@ -100,6 +125,10 @@ class Modelling:
         ours = option != "backend-url" or options.own_backend or url is not None
         if model is None or not ours:
             return None
-        effort = options.backend_reasoning_effort if option == "backend-url" else None
+        efforts = {
+            "backend-url": options.backend_reasoning_effort,
+            "completion-url": options.completion_reasoning_effort,
+        }
+        effort = efforts.get(option)
         where = place(option, url, model, effort=effort, insecure=options.allow_plain_http)
         return ModelClient(where, self._limiter)

@@ -24,6 +24,7 @@ from duplex.local.parties import ROLES, party_maker, voice_maker
 from duplex.local.server import LocalServer
 from duplex.models.client import ModelClient
 from duplex.models.place import place
+from duplex.models.reach import refuse_unreachable
 from duplex.options import checked_seed
 
 
@@ -52,6 +53,8 @@ def command(
     where = None if brain_model is None else place("brain-url", brain_url, brain_model)
 
     async def serve() -> None:
+        if where is not None:
+            await refuse_unreachable({"brain-url": where})
         stopped = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

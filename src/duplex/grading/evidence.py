@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from duplex.metrics.intervals import merge
+from duplex.metrics.labels import with_actions
 from duplex.recording import BackendUsage, Fault, Recording, extract
-from duplex.values import SESSION_RATE_HZ, Action, Event, Json, Side, Span, ToolCall
+from duplex.values import SESSION_RATE_HZ, Action, Event, Json, Side, Span, ToolCall, Utterance
 
 GROUP_GAP_MS = 500
 """Transcript pieces of one side this close together are one line."""
@@ -22,7 +24,7 @@ MIN_HEARD_MS = 150
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spoken:
-    """One line of one side; ``action`` is the caller's intent where it was told."""
+    """One line of one side; ``action`` is the caller's intent, told or looked like."""
 
     side: Side
     text: str
@@ -93,12 +95,15 @@ class Evidence:
 
     ``header`` holds the fields of ``call.started``. ``voiced_ms`` is None when no
     detector ran, ``termination_reason`` when the log has no end. ``provider`` is who
-    the assistant's session was with, as it said itself.
+    the assistant's session was with, as it said itself. ``policy`` is the rule by which
+    the call could have ended last, ``decided_by`` whose word it ended by.
     """
 
     header: Mapping[str, Json] = field(default_factory=dict)
     duration_ms: int = 0
     termination_reason: str | None = None
+    policy: str | None = None
+    decided_by: str | None = None
     spoken: tuple[Spoken, ...] = ()
     tools: tuple[ToolUse, ...] = ()
     states: tuple[StateAt, ...] = ()
@@ -176,6 +181,8 @@ class _Reader:
             header=self._header,
             duration_ms=self._ms(self._length()),
             termination_reason=extract.text(self._ended, "termination_reason"),
+            policy=extract.text(self._ended, "policy"),
+            decided_by=extract.text(self._ended, "decided_by"),
             spoken=self._spoken(),
             tools=tuple(map(self._tool, extract.tool_calls(events))),
             states=tuple(
@@ -204,7 +211,7 @@ class _Reader:
         """
         labelled = [
             self._line(one.side, one.text, one.span, one.action, one.source)
-            for one in extract.utterances(self._events)
+            for one in self._labelled()
         ]
         sides = {line.side for line in labelled}
         pieces = [
@@ -218,6 +225,23 @@ class _Reader:
             for one in extract.heard_of_assistant(self._events, GROUP_GAP_MS * self._rate // 1000)
         ]
         return tuple(sorted(lines, key=lambda line: (line.start_ms, line.side)))
+
+    def _labelled(self) -> list[Utterance]:
+        """The labelled lines; a caller's without an intent get the action they look like."""
+        said = extract.utterances(self._events)
+        caller = [one for one in said if one.side is Side.CALLER]
+        if all(one.action is not None for one in caller):
+            return list(said)
+        voiced = extract.segments(self._events)
+        runs = [
+            merge((one.span.start, one.span.end) for one in voiced if one.side is side)
+            for side in Side
+        ]
+        closed = extract.closed_by_words(self._events)
+        acted = with_actions(
+            caller, runs[Side.CALLER], runs[Side.ASSISTANT], closed_by_words=closed
+        )
+        return [*acted, *(one for one in said if one.side is not Side.CALLER)]
 
     def _line(
         self,

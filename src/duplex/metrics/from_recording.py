@@ -31,7 +31,7 @@ from duplex.metrics.work import (
     RunStarted,
     WorkEvent,
 )
-from duplex.recording import Recording
+from duplex.recording import Recording, extract
 from duplex.values import Event, Json, Side, Utterance
 from duplex.wavfile import Pcm
 
@@ -68,7 +68,15 @@ def timeline_of(recording: Recording, settings: Settings | None = None) -> Label
     assistant = voiced_runs(recording.source(Side.ASSISTANT), rate_hz)
     asked = widened(recording.spoken_by(Side.CALLER), caller, rate_hz)
     return LabelledTimeline(
-        caller_turns=_labels(recording, with_actions(asked, caller, assistant)),
+        caller_turns=_labels(
+            recording,
+            with_actions(
+                asked,
+                caller,
+                assistant,
+                closed_by_words=extract.closed_by_words(recording.events),
+            ),
+        ),
         assistant_turns=_labels(
             recording, widened(recording.spoken_by(Side.ASSISTANT), assistant, rate_hz)
         ),

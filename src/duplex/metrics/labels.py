@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from duplex.application.closing import is_closing
 from duplex.metrics.intervals import Runs, merge, run_over
 from duplex.values import Action, Span, Utterance
 
@@ -43,16 +44,23 @@ def widened(utterances: Sequence[Utterance], voiced: Runs, rate_hz: int) -> list
     return made
 
 
-def with_actions(labels: Sequence[Utterance], caller: Runs, assistant: Runs) -> list[Utterance]:
+def with_actions(
+    labels: Sequence[Utterance], caller: Runs, assistant: Runs, *, closed_by_words: bool = False
+) -> list[Utterance]:
     """Give caller labels without an action one, from who was speaking at their start.
 
     The first is an OPENING. One that begins inside assistant speech is a
     BACKCHANNEL when its words are nothing else, else an INTERRUPT; the rest SPEAK.
+    The last is a STOP where its words are what ended the call (``closed_by_words``)
+    and ask nothing: a request is never relabelled, whoever ended the call after it.
     """
     made = []
     for index, item in enumerate(labels):
         action = item.action or _action(item, index, caller, assistant)
         made.append(replace(item, action=action))
+    inferred = closed_by_words and len(made) > 1 and labels[-1].action is None
+    if inferred and made[-1].action is Action.SPEAK and is_closing(made[-1].text):
+        made[-1] = replace(made[-1], action=Action.STOP)
     return made
 
 

@@ -359,3 +359,13 @@ def states(events: Iterable[Event]) -> tuple[tuple[int, Json], ...]:
 def last(events: Sequence[Event], kind: str) -> Event | None:
     """The last event of a type."""
     return next((event for event in reversed(events) if event.type == kind), None)
+
+
+BY_WORDS = "verified_state_and_closing"
+"""``decided_by`` of a call that its caller's closing words ended."""
+
+
+def closed_by_words(events: Sequence[Event]) -> bool:
+    """Whether the caller's last words are what ended the call."""
+    ended = last(events, "call.ended")
+    return ended is not None and text(ended.fields, "decided_by") == BY_WORDS

@@ -57,7 +57,7 @@ def observability(
         ),
         completion=schema.Completion(
             termination_reason=evidence.termination_reason,
-            policy=basis.completion_policy,
+            policy=evidence.policy or basis.completion_policy,
             passed=graded.passed if failing is None else None,
             source=graded.source,
             rationale=graded.rationale if failing is None else failing.rationale,
