@@ -38,18 +38,25 @@ def load_application(name: str = DEFAULT_APPLICATION) -> Application:
 
 
 def load_factory(name: str) -> Callable[..., object]:
-    """Return the function that makes an agent, by ``module:factory`` or ``file.py:factory``.
+    """Return the function that makes an agent, by ``module:factory`` or ``file.py:factory``."""
+    return load_function(name, "assistant")
+
+
+def load_function(name: str, kind: str) -> Callable[..., object]:
+    """Return a function of the user's; ``kind`` is what errors call it.
 
     Raises InputError saying what is wrong with the name, or with what it names.
     """
-    place, _, wanted = name.rpartition(":")
-    found = vars(_module(place, "assistant")).get(wanted)
+    place, colon, wanted = name.rpartition(":")
+    if not colon or not place:
+        raise InputError(f"{kind} {name!r}: wanted module:function or file.py:function")
+    found = vars(_module(place, kind)).get(wanted)
     if found is None:
-        raise InputError(f"assistant {name}: {place} has no {wanted!r}")
+        raise InputError(f"{kind} {name}: {place} has no {wanted!r}")
     if not callable(found):
-        raise InputError(f"assistant {name}: {wanted} is {type(found).__name__}, wanted a function")
-    factory: Callable[..., object] = found
-    return factory
+        raise InputError(f"{kind} {name}: {wanted} is {type(found).__name__}, wanted a function")
+    function: Callable[..., object] = found
+    return function
 
 
 def _module(place: str, kind: str) -> ModuleType:

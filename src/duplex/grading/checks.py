@@ -1,18 +1,19 @@
 """The checks behind a verdict, each a small function with its reason and evidence.
 
-Deterministic ones only: what a judge would decide is ``not_assessed`` and not
-required. A check that does not apply is ``not_applicable``; one whose subject
-could not be observed is ``not_assessed``. Only a required check that failed
-fails a call.
+Deterministic ones first, then what a judge decided, then a user's own. A check that
+does not apply is ``not_applicable``; one whose subject could not be observed, or that
+a judge did not decide, is ``not_assessed`` and not required. Only a required check
+that failed fails a call, and none makes good for another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from duplex.grading.evidence import Evidence
+from duplex.grading.judging import Judgement, Quoted, Ruling
 from duplex.grading.matching import json_equal, state_satisfied
 from duplex.grading.procedure import ProcedureGrade, grade_procedure, grounded_line
 from duplex.grading.task import TaskCounts, count_task
@@ -44,7 +45,13 @@ class Grade:
     checks: tuple[Check, ...]
     counts: TaskCounts
     procedure: ProcedureGrade
-    source: Literal["deterministic", "semantic_judge"] = "deterministic"
+    judgement: Judgement | None = None
+
+    @property
+    def source(self) -> Literal["deterministic", "semantic_judge"]:
+        """Who had the last word: a judge that decided something, or the rules alone."""
+        judged = self.judgement is not None and self.judgement.usable
+        return "semantic_judge" if judged else "deterministic"
 
     @property
     def passed(self) -> bool:
@@ -57,7 +64,10 @@ class Grade:
     @property
     def rationale(self) -> str:
         reasons = [check.reason for check in self.checks if check.fails]
-        return "; ".join(reasons) if reasons else "Every required check passed."
+        if reasons:
+            return "; ".join(reasons)
+        told = self.judgement.outcome.reasoning if self.judgement is not None else ""
+        return told or "Every required check passed."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +80,17 @@ class _Case:
     procedure: ProcedureGrade
 
 
-def grade(scenario: Scenario, evidence: Evidence) -> Grade:
-    """Grade one call against its scenario."""
+def grade(
+    scenario: Scenario,
+    evidence: Evidence,
+    judgement: Judgement | None = None,
+    own: Sequence[Check] = (),
+) -> Grade:
+    """Grade one call against its scenario.
+
+    ``judgement`` is what a judge made of it, None where none was asked; ``own`` are the
+    user's checks, already run.
+    """
     counts = count_task(scenario, evidence)
     single = scenario.interaction == "single_turn"
     procedure = grade_procedure(None if single else scenario.expected.procedure, evidence)
@@ -86,10 +105,11 @@ def grade(scenario: Scenario, evidence: Evidence) -> Grade:
         _tool_contract(case),
         _verified_state_change(case),
         _grounded_assistant_response(case),
-        _unjudged("semantic_outcome", "No judge was asked whether the goal was reached."),
-        _unjudged("semantic_requirements", "No judge was asked about further requirements."),
+        _semantic_outcome(judgement),
+        _semantic_requirements(judgement),
+        *own,
     )
-    return Grade(checks=checks, counts=counts, procedure=procedure)
+    return Grade(checks=checks, counts=counts, procedure=procedure, judgement=judgement)
 
 
 def _check(name: str, ok: bool, good: str, bad: str, **evidence: Json) -> Check:
@@ -261,4 +281,49 @@ def _grounded_assistant_response(case: _Case) -> Check:
         "The assistant said nothing after the last completed tool call.",
         last_tool_ms=max(end or 0 for end in ends),
         line_start_ms=line.start_ms if line else None,
+    )
+
+
+def _semantic_outcome(judgement: Judgement | None) -> Check:
+    name = "semantic_outcome"
+    if judgement is None:
+        return _unjudged(name, "No judge was asked whether the goal was reached.")
+    ruling = judgement.outcome
+    if ruling.value is None:
+        return _unjudged(name, f"The judge decided nothing: {ruling.why}.")
+    return _judged(name, ruling.value == "pass", ruling.reasoning, ruling.evidence)
+
+
+def _semantic_requirements(judgement: Judgement | None) -> Check:
+    name = "semantic_requirements"
+    if judgement is None:
+        return _unjudged(name, "No judge was asked about further requirements.")
+    if not judgement.criteria:
+        return _not_applicable(name, "The scenario names no further requirement.")
+    ruled = list(zip(judgement.criteria, judgement.requirements, strict=True))
+    missed = [(text, ruling) for text, ruling in ruled if ruling.value == "not_met"]
+    if missed:
+        told = "; ".join(f"{_unstopped(text)}: {ruling.reasoning}" for text, ruling in missed)
+        return _judged(name, False, f"Not met: {told}", _quotes(missed))
+    open_ones = [ruling for _, ruling in ruled if ruling.value is None]
+    if open_ones:
+        return _unjudged(name, f"The judge decided nothing: {open_ones[0].why}.")
+    return _judged(name, True, "Every requirement that applies was met.", _quotes(ruled))
+
+
+def _quotes(ruled: Sequence[tuple[str, Ruling[str]]]) -> list[Quoted]:
+    return [quoted for _, ruling in ruled for quoted in ruling.evidence]
+
+
+def _unstopped(text: str) -> str:
+    return text.rstrip(".!? ")
+
+
+def _judged(name: str, ok: bool, reason: str, evidence: Sequence[Quoted]) -> Check:
+    return Check(
+        id=name,
+        status="passed" if ok else "failed",
+        required=True,
+        reason=reason or "The judge gave no reason.",
+        evidence={"turns": [one.as_json() for one in evidence]},
     )

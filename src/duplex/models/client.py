@@ -81,6 +81,7 @@ class ModelClient:
         self._http: httpx2.AsyncClient | None = None
         self._chat_only = False
         self._forgets = False
+        self._shapeless = False
 
     async def __aenter__(self) -> Self:
         self.open()
@@ -108,11 +109,14 @@ class ModelClient:
         ask = replace(ask, model=self.where.model, effort=ask.effort or self.where.effort)
         if self._forgets:
             ask = replace(ask, previous_id=None)
+        if self._shapeless:
+            ask = replace(ask, shape=None)
         request = _Asking(ask=ask, clock=clock, on_wait=on_wait)
         while True:
             reply = await self._reply(request)
             if reply.status == 200:
-                return self._read(reply)
+                self._shapeless |= request.shapeless
+                return self._counted(self._read(reply))
             if not self._adapts(reply, request):
                 raise self._refusal(reply)
 
@@ -126,6 +130,11 @@ class ModelClient:
             return True
         if reply.status in (400, 404, 422) and request.ask.previous_id is not None:
             return self._forget(request)
+        if reply.status in (400, 422) and request.ask.shape is not None:
+            # Told in words as well, so a server without schemas may still be asked.
+            request.shapeless = True
+            request.ask = replace(request.ask, shape=None)
+            return True
         return False
 
     def _forget(self, request: _Asking) -> bool:
@@ -276,6 +285,7 @@ class _Asking:
 @dataclass(slots=True)
 class _Reply:
     status: int
+    shapeless: bool = False
     headers: dict[str, str]
     body: bytes = b""
     size: int = 0

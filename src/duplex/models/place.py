@@ -2,7 +2,8 @@
 
 Keys come from the environment only, and a key is never sent where it does not belong:
 ``OPENAI_API_KEY`` goes to api.openai.com and to the origin of ``OPENAI_BASE_URL``, any
-other server gets ``DUPLEX_BACKEND_API_KEY`` or none. Plain HTTP is for loopback, or
+other server gets ``DUPLEX_BACKEND_API_KEY`` or none; a judge has a key of its own first,
+``DUPLEX_JUDGE_API_KEY``. Plain HTTP is for loopback, or
 must be allowed by name. It opens nothing.
 """
 
@@ -15,7 +16,9 @@ from urllib.parse import urlsplit
 
 from duplex.errors import InputError
 
-KEY_VARIABLES = ("DUPLEX_BACKEND_API_KEY", "OPENAI_API_KEY")
+KEY_VARIABLES = ("DUPLEX_BACKEND_API_KEY", "OPENAI_API_KEY", "DUPLEX_JUDGE_API_KEY")
+JUDGE = "judge-url"
+"""The option whose model has a key of its own."""
 OPENAI_URL = "https://api.openai.com/v1"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -57,7 +60,8 @@ def place(
     own = environment.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL
     where = (url or own).rstrip("/")
     check_url(option, where, insecure=insecure)
-    key = environment.get(KEY_VARIABLES[0], "").strip()
+    key = environment.get(KEY_VARIABLES[2], "").strip() if option == JUDGE else ""
+    key = key or environment.get(KEY_VARIABLES[0], "").strip()
     theirs = _origin(where) in {_origin(OPENAI_URL), _origin(own)}
     if not key and theirs:
         key = environment.get(KEY_VARIABLES[1], "").strip()

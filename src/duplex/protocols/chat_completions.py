@@ -20,7 +20,7 @@ from duplex.protocols.model_values import (
     Status,
     Tokens,
 )
-from duplex.protocols.responses import count
+from duplex.protocols.responses import count, write_shape
 from duplex.protocols.strict_schema import strict_schema
 from duplex.values import Json
 
@@ -59,6 +59,8 @@ def request(ask: Ask) -> dict[str, Json]:
         body["reasoning_effort"] = ask.effort
     if ask.max_output_tokens is not None:
         body["max_tokens"] = ask.max_output_tokens
+    if ask.shape is not None:
+        body["response_format"] = {"type": "json_schema", "json_schema": write_shape(ask.shape)}
     return body
 
 

@@ -58,6 +58,14 @@ Item = Message | Call | Output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What an answer's text must be: one JSON object of a schema."""
+
+    name: str
+    schema: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """One request. ``must_call`` names the one function that has to be called.
 
@@ -74,6 +82,7 @@ class Ask:
     effort: str | None = None
     previous_id: str | None = None
     max_output_tokens: int | None = None
+    shape: Shape | None = None
 
     @property
     def whole(self) -> tuple[Item, ...]:

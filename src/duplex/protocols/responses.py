@@ -22,6 +22,7 @@ from duplex.protocols.model_values import (
     Item,
     Message,
     Output,
+    Shape,
     Status,
     Tokens,
 )
@@ -55,6 +56,8 @@ def request(ask: Ask, *, stream: bool = False) -> dict[str, Json]:
         body["previous_response_id"] = ask.previous_id
     if ask.max_output_tokens is not None:
         body["max_output_tokens"] = ask.max_output_tokens
+    if ask.shape is not None:
+        body["text"] = {"format": {"type": "json_schema", **write_shape(ask.shape)}}
     if stream:
         body["stream"] = True
     return body
@@ -69,6 +72,11 @@ def write_function(function: Function) -> dict[str, Json]:
         "parameters": strict_schema(function.parameters),
         "strict": True,
     }
+
+
+def write_shape(shape: Shape) -> dict[str, Json]:
+    """Return the schema an answer must have, for a strict server."""
+    return {"name": shape.name, "schema": strict_schema(shape.schema), "strict": True}
 
 
 def write_item(item: Item) -> dict[str, Json]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from duplex.grading import Evidence, Grade, grade
-from duplex.grading.scores import semantic_score
+from duplex.grading import Check, Evidence, Grade, grade
+from duplex.grading.judging import Judgement
+from duplex.grading.overall import Known, judged_block, semantic_quality
+from duplex.grading.terms import find_terms
 from duplex.metrics.contract import ContractMetrics
 from duplex.recording import BackendUsage
 from duplex.results import schema
@@ -28,6 +30,8 @@ _OURS = ("/duplex/line", "/duplex/claims", "/duplex/interrupted_replies")
 """Further values of our own that may be null."""
 _DELEGATION = ("/metrics/task/delegation_accuracy", "/metrics/task/delegations/actual")
 _NO_DELEGATION = "the assistant's protocol has no delegation"
+NO_JUDGE = "no judge was asked"
+_UNTAKEN = Known(value=None, why="the timing block has none")
 AUDIO_REASONS = {
     "/metrics/audio": "no response opportunity was counted",
     "/metrics/audio/response_latency_ms": "no caller turn was answered in time",
@@ -42,6 +46,8 @@ class CallFigures:
     ``timing`` is the timing block as it is to be written; ``extra`` are further
     entries for the result's ``duplex`` object; ``unknown`` maps JSON pointers
     into the result to reasons only the caller of :func:`build_result` knows.
+    ``judgement`` is what a judge made of the call, None where none was asked; ``own``
+    are the user's checks, already run.
     """
 
     audio: ContractMetrics | None = None
@@ -49,6 +55,8 @@ class CallFigures:
     timing: Mapping[str, Json] | None = None
     extra: Mapping[str, Json] | None = None
     unknown: Mapping[str, str] | None = None
+    judgement: Judgement | None = None
+    own: Sequence[Check] = ()
 
 
 def build_result(
@@ -66,7 +74,7 @@ def build_result(
 
     ``failing`` says why a call was not held, and then why each null is one.
     """
-    graded = grade(scenario, evidence)
+    graded = grade(scenario, evidence, figures.judgement, figures.own)
     soundness = validity(evidence, basis)
     unheld = None if failing is None else failing.message
     failing = failing or failure(evidence, soundness.reason)
@@ -93,11 +101,16 @@ def build_result(
     )
     ours = _duplex(evidence, graded, failing, figures, sample)
     reasons = _reasons(evidence, figures, basis) if unheld is None else _unheld(unheld)
+    ours["terms"] = [
+        one.as_json() for one in find_terms(scenario.expected.diagnostic_terms, evidence)
+    ]
     unknown = explain(result.model_dump(exclude={"duplex"}), reasons, _MEANT)
+    ours["judge"], unjudged = _judge(figures, counts=failing is None)
     if figures.timing is None:
         unknown["/duplex/timing"] = reasons.get("/duplex/timing", "timing was not measured")
     unknown |= {name: reasons[name] for name in _OURS if name in reasons}
     ours["unknown"] = unknown
+    unknown |= unjudged
     return result.model_copy(update={"duplex": ours})
 
 
@@ -111,11 +124,12 @@ def _task(graded: Grade, evidence: Evidence, *, counts: bool) -> schema.TaskMetr
     seen = evidence.application_observed
     delegates = seen and evidence.delegates
     task = graded.counts
-    dimensions: dict[str, float | None] = dict.fromkeys(_DIMENSIONS)
+    judged = graded.judgement
+    dimensions = {name: None if judged is None else judged.score(name) for name in _DIMENSIONS}
     return schema.TaskMetrics(
         task_completed=graded.passed if counts else None,
         semantic_quality=schema.SemanticQuality(
-            score=semantic_score(dimensions), dimensions=schema.Dimensions(**dimensions)
+            score=semantic_quality(judged).value, dimensions=schema.Dimensions(**dimensions)
         ),
         tool_accuracy=task.tool_accuracy if seen else None,
         tool_calls=schema.ActualExpected(
@@ -268,6 +282,27 @@ def _duplex(
 
 
 def _unheld(message: str) -> dict[str, str]:
+def _judge(figures: CallFigures, *, counts: bool) -> tuple[Json, dict[str, Json]]:
+    """The block of the judge, and why what of it is null."""
+    if figures.judgement is None:
+        return None, {"/duplex/judge": NO_JUDGE}
+    timing = figures.timing or {}
+    score = timing.get("turn_taking_score")
+    taking = Known(value=float(score)) if isinstance(score, int | float) else _UNTAKEN
+    block, why = judged_block(figures.judgement, taking, counts)
+    return block, {f"/duplex/judge{at}": told for at, told in why.items()}
+
+
+def _quality_reasons(judgement: Judgement | None) -> dict[str, str]:
+    """Why semantic quality, or a dimension of it, is null."""
+    at = "/metrics/task/semantic_quality"
+    known = semantic_quality(judgement)
+    reasons = {at: known.why or NO_JUDGE}
+    if judgement is not None:
+        reasons |= {f"{at}/dimensions/{name}": judgement.why(name) for name in _DIMENSIONS}
+    return reasons
+
+
     """The one reason for everything that a call that was not held leaves open."""
     blocks = (*schema.Result.model_fields, "duplex/timing")
     return {f"/{block}": message for block in blocks}
@@ -278,7 +313,7 @@ def _reasons(evidence: Evidence, figures: CallFigures, basis: Basis) -> dict[str
     unseen = "the application under test reported nothing"
     reasons = {
         "/metrics/task": unseen,
-        "/metrics/task/semantic_quality": "no judge was asked",
+        **_quality_reasons(figures.judgement),
         "/metrics/task/task_completed": "the call does not count",
         **AUDIO_REASONS,
         **({} if evidence.delegates else dict.fromkeys(_DELEGATION, _NO_DELEGATION)),
