@@ -73,7 +73,7 @@ def test_only_expected_arguments_are_looked_at_and_missing_ones_are_named() -> N
     assert mismatch({"a": [1, {"b": 2}]}, {"a": [1, {"b": "2"}]}) == (
         "a[1].b: type_mismatch(string,integer)"
     )
-    assert mismatch({"a": [1, 2]}, {"a": [1]}) == "a: has 1 entries, want 2 or more"
+    assert mismatch({"a": [1, 2]}, {"a": [1]}) == "a: has 1 entry, want 2 or more"
 
 
 @pytest.mark.parametrize(

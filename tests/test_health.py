@@ -231,7 +231,7 @@ def test_a_few_broken_samples_are_told_and_many_refused(tmp_path: Path) -> None:
     broken[100:110] = np.nan
     few = judged(tmp_path, broken, RIGHT, subtype="FLOAT")
     assert (few.verdict, codes(few)) == (Verdict.USABLE, {"invalid_samples"})
-    assert "10 samples are NaN or infinite and count as silence" in few.reasons[0].text
+    assert "10 samples are NaN or infinite, counted as silence" in few.reasons[0].text
     broken[: len(broken) // 2] = np.inf
     many = judged(tmp_path, broken, RIGHT, subtype="FLOAT")
     assert many.verdict is Verdict.REFUSED

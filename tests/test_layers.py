@@ -44,6 +44,7 @@ LAYERS: dict[str, int] = {
     "calibration": 7,
     "cli": 7,
     "viewer": 7,
+    "exports": 7,
 }
 HELPERS = {
     "counting": "values",
@@ -82,6 +83,8 @@ HELPERS = {
     "own_functions": "runner",
     "about_run": "runner",
     "discretion": "runner",
+    "prices": "runner",
+    "spending": "runner",
     "api": "cli",
     "options": "runner",
     "measuring": "cli",
@@ -96,6 +99,7 @@ HELPERS = {
     "attributing": "cli",
     "comparing": "cli",
     "listing": "cli",
+    "exporting": "cli",
     "stopping": "runner",
     "running": "cli",
     "serving": "cli",

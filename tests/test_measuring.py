@@ -20,6 +20,7 @@ from duplex.metrics.of_call import timing_of_call
 from duplex.recording import CallRecorder, Recording
 from duplex.values import Event, Json, Segment, Side
 from stimuli import (
+    ASSISTANT,
     CALLER,
     LENGTH,
     RATE,
@@ -291,6 +292,28 @@ def test_what_was_not_measured_is_never_0_nor_met(
     assert "The assistant was not heard, so nothing can be said of its answers." in text
     assert " met" not in text
     assert text.count("not measured") >= 5
+
+
+def test_an_assistant_of_tones_is_said_to_make_sound_that_is_no_speech(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Contract 2.0 takes its tones for answers: nobody was silent here."""
+    tones = np.zeros_like(LEFT)
+    for start, _ in ASSISTANT:
+        at = slice(int(start * RATE), int((start + 0.9) * RATE))
+        tones[at] = 0.2 * np.sin(2 * np.pi * 440 * np.arange(len(tones[at])) / RATE)
+    path = save(tmp_path / "a.wav", LEFT, tones)
+    assert run(path) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "made sound that is no speech, so nothing can be said of its answers" in text
+    assert "3.6 s of sound are on the assistant's channel and none of it is speech" in text
+    assert "not recorded" not in text
+    assert "recorded at all" not in text
+    health = measure(path).health
+    assert [(one.code, one.side) for one in health.reasons] == [
+        ("sound_without_speech", Side.ASSISTANT)
+    ]
+    assert measure(save(tmp_path / "b.wav", LEFT, RIGHT)).health.reasons == ()
 
 
 def test_hostile_names_print_as_plain_text(

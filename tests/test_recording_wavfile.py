@@ -267,7 +267,7 @@ def test_chunks_before_the_audio_are_skipped(tmp_path: Path) -> None:
 def test_bytes_after_the_last_whole_frame_are_dropped_and_said(tmp_path: Path) -> None:
     wav = read_wav(put(tmp_path, riff(BODY + b"\x01", data=48_001)))
     assert wav.frames == 24_000
-    assert "1 bytes after the last whole frame" in wav.warnings[0]
+    assert "dropped 1 byte after the last whole frame" in wav.warnings[0]
 
 
 @pytest.mark.parametrize(("field", "said"), [(22, "0 channels"), (24, "a rate of 0 Hz")])

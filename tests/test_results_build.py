@@ -7,7 +7,7 @@ import pytest
 from booking_call import BOOKED, Log, booking, booking_call
 from duplex.results import Basis, CallFigures
 from duplex.values import Json, Side
-from results_support import result_of
+from results_support import audio, result_of
 
 
 def cut(log: Log, *, at_ms: int = 22000, reason: str | None = None) -> Log:
@@ -53,13 +53,17 @@ def test_agenda_progress_is_what_the_caller_reported() -> None:
     assert result_of(quiet).observability.agenda.pending_required == ["name_and_party", "time"]
 
 
-def test_a_caller_that_cannot_tell_leaves_the_agenda_unknown() -> None:
-    result = result_of(booking_call(), basis=Basis(caller_tells_agenda=False))
+def test_a_caller_without_words_leaves_the_agenda_unknown() -> None:
+    log = Log()
+    for event in booking_call().events()[1:]:
+        if event.type not in ("agenda", "utterance"):
+            log.add(event.at // 24, event.side, event.type, **dict(event.fields))
+    result = result_of(log, basis=Basis(caller_tells_agenda=False))
     agenda = result.observability.agenda
     assert (agenda.total, agenda.completed, agenda.pending_required) == (3, None, None)
     unknown = result.duplex["unknown"]
     assert isinstance(unknown, dict)
-    assert unknown["/observability/agenda/completed"] == "this caller cannot tell its progress"
+    assert unknown["/observability/agenda/completed"] == "no words of this caller are known"
 
 
 def test_interaction_tools_and_completion_are_observed() -> None:
@@ -178,6 +182,19 @@ def test_a_side_that_was_never_heard_fails_nobody(side: Side, first: str) -> Non
     assert result.error.stage == f"{side.label}_opening"
     spoke = "never_spoke" if side is Side.ASSISTANT else "invalidated"
     assert result.duplex["outcome"] == spoke
+
+
+def test_an_assistant_of_tones_is_said_to_have_made_sound() -> None:
+    """Contract 2.0 has figures of its sound, so "never heard" alone would puzzle."""
+    figures = CallFigures(audio=audio(booking_call()))
+    result = result_of(silent(Side.ASSISTANT, "assistant"), figures=figures)
+    assert result.error is not None
+    said = "the assistant was never heard to speak: "
+    assert result.error.message.startswith(said)
+    assert result.error.message.endswith(" s of sound came, none of it speech")
+    nothing = result_of(silent(Side.ASSISTANT, "assistant"), figures=CallFigures())
+    assert nothing.error is not None
+    assert nothing.error.message == "the assistant was never heard"
 
 
 @pytest.mark.parametrize(("first", "stage"), [("caller", "caller"), ("assistant", "assistant")])

@@ -78,6 +78,30 @@ def test_the_timing_block_is_told_before_the_contract() -> None:
     assert rows(run)[0].response == "901 ms median"
 
 
+def test_a_median_is_told_with_the_late_replies_in_it() -> None:
+    timing: dict[str, Json] = {
+        "response_latency": {"p50": 901.4, "n": 3},
+        "response_rate": {"numerator": 2, "denominator": 3},
+        "ledger": {"late": 1},
+    }
+    run = run_of(result_of(booking_call(), figures=CallFigures(timing=timing)))
+    assert "2 of 3 caller turns answered, 901 ms median, 1 late" in headline(run)
+    assert (rows(run)[0].answered, rows(run)[0].response) == ("2/3", "901 ms median, 1 late")
+
+
+def test_no_latency_of_one_ruler_stands_beside_answers_of_the_other() -> None:
+    """Tones are voice to contract 2.0 and none to the timing block."""
+    timing: dict[str, Json] = {
+        "response_latency": {"p50": None, "n": 0},
+        "response_rate": {"numerator": 0, "denominator": 3},
+    }
+    figures = CallFigures(audio=audio(booking_call()), timing=timing)
+    run = run_of(result_of(booking_call(), figures=figures))
+    assert run.results[0].metrics.audio.response_latency_ms is not None
+    assert (rows(run)[0].answered, rows(run)[0].response) == ("0/3", "–")
+    assert "mean" not in headline(run)
+
+
 def test_every_call_is_a_row_of_ready_cells() -> None:
     run = run_of(PASSED, REFUSED)
     table = [row.cells() for row in rows(run)]

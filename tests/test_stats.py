@@ -81,7 +81,7 @@ def test_nothing_measured_is_null_with_a_reason() -> None:
 
 def test_only_invalid_values_are_null_and_say_so() -> None:
     found = spread([math.nan])
-    assert (found.n, found.mean, found.reason) == (0, None, "1 values are not finite")
+    assert (found.n, found.mean, found.reason) == (0, None, "1 value is not finite")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
+from duplex.counting import counted
 from duplex.errors import InputError
 from duplex.inputs import read_text
 from duplex.results.outcome import Outcome
@@ -68,7 +69,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 continue
             if len(cells) != len(heading):
                 raise InputError(
-                    f"table {path}: line {reader.line_num} has {len(cells)} cells, "
+                    f"table {path}: line {reader.line_num} has {counted(len(cells), 'cell')}, "
                     f"want {len(heading)}"
                 )
             row = {name: cell.strip() for name, cell in zip(heading, cells, strict=True)}

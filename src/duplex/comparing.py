@@ -13,11 +13,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from duplex.counting import counted
 from duplex.report.markdown import cell, table
 from duplex.results.stored import load_results
 from duplex.screen import plain
 from duplex.verdict.block import judged
-from duplex.verdict.comparison import CheckDelta, Comparison, TimingDelta, compare, counted
+from duplex.verdict.comparison import CheckDelta, Comparison, TimingDelta, compare
 from duplex.verdict.comparison_json import comparison_json
 from duplex.verdict.readings import METRICS
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from duplex import silero
+from duplex.counting import counted
 from duplex.errors import DuplexError
 from duplex.local.weights import INSTALL
 from duplex.values import Json
@@ -147,7 +148,7 @@ def _sound_card() -> Finding:
     return Finding(
         name=name,
         ok=count > 0,
-        found=f"{count} devices" if count else "PortAudio sees no device",
+        found=counted(count, "device") if count else "PortAudio sees no device",
         mend="plug one in, or start a sound server; calls need none",
         optional=True,
     )

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from duplex.counting import counted
 from duplex.detect import DETECTORS
 from duplex.errors import DuplexError, InputError
 from duplex.intake import MAIN_DETECTOR, Labels, Roles, health_of, listen, open_sides, told
@@ -232,4 +233,6 @@ def _say(text: str) -> None:
 
 def _check_alone(paths: Sequence[Path], timeline: Path) -> None:
     if paths:
-        raise InputError(f"--timeline {timeline} stands alone, {len(paths)} paths came with it")
+        raise InputError(
+            f"--timeline {timeline} stands alone, {counted(len(paths), 'path')} came with it"
+        )

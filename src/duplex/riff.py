@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from duplex.counting import counted
 from duplex.errors import InputError
 
 PCM, FLOAT, ALAW, MULAW, EXTENSIBLE = 1, 3, 6, 7, 0xFFFE
@@ -84,7 +85,7 @@ def locate(file: BinaryIO, path: Path) -> Place | None:
     length, warnings = _data_length(file, *data, size)
     frame = found.channels * max(1, found.bits // 8)
     if length % frame:
-        warnings.append(f"{length % frame} bytes after the last whole frame are dropped")
+        warnings.append(f"dropped {counted(length % frame, 'byte')} after the last whole frame")
     said = tuple(f"{path.name}: {text}" for text in warnings)
     return Place(format=found, offset=data[0], length=length - length % frame, warnings=said)
 
@@ -125,8 +126,10 @@ def _data_length(file: BinaryIO, offset: int, declared: int, size: int) -> tuple
     length = _up_to_next_file(file, offset, declared if known else left)
     if length == declared:
         return declared, []
-    what = "a streamed size" if declared == UNKNOWN_SIZE else f"{declared} bytes of audio"
-    return length, [f"the header declares {what}, {length} bytes are there and used"]
+    what = (
+        "a streamed size" if declared == UNKNOWN_SIZE else f"{counted(declared, 'byte')} of audio"
+    )
+    return length, [f"the header declares {what}, found and used {counted(length, 'byte')}"]
 
 
 def _chunk_starts(file: BinaryIO, at: int, size: int) -> bool:

@@ -34,6 +34,7 @@ from duplex.calibration.speakers import found, talkers
 from duplex.calibration.stimuli import Stimuli
 from duplex.calibration.table import RowResult, Table
 from duplex.calibration.virtual_path import Placement
+from duplex.counting import counted
 from duplex.values import Json
 
 Say = Callable[[str], None]
@@ -108,7 +109,9 @@ class Campaign:
         placements = {row.key: Placement() for row in group}
         with tempfile.TemporaryDirectory(prefix="duplex-calibrate-") as temporary:
             for index, conversation in enumerate(self._planned(group[0])):
-                self._say(f"{group[0].stimuli}: conversation {index + 1}, {len(group)} rows")
+                self._say(
+                    f"{group[0].stimuli}: conversation {index + 1}, {counted(len(group), 'row')}"
+                )
                 for number, row in enumerate(group):
                     folder = Path(temporary) / f"{index}-{number}"
                     folder.mkdir()
@@ -131,7 +134,7 @@ class Campaign:
     async def _live(self, row: Row) -> RowResult:
         conversations = list(self._planned(row))
         calls = len(conversations)
-        self._say(f"live: {calls} calls, {min(calls, self._options.live_calls)} at once")
+        self._say(f"live: {counted(calls, 'call')}, {min(calls, self._options.live_calls)} at once")
         placement = Placement()
         with tempfile.TemporaryDirectory(prefix="duplex-calibrate-") as temporary:
             held, failed = await live_path.hold_all(

@@ -14,6 +14,7 @@ from duplex.calibration.goals import NOT_WIDER, Verdict, judged
 from duplex.calibration.matching import AllFigures, Figures, Metric
 from duplex.calibration.rows import Route, Row
 from duplex.calibration.virtual_path import Placement
+from duplex.counting import counted
 from duplex.values import Json
 
 VERSION = "1.0"
@@ -196,8 +197,8 @@ def _closing(table: Table) -> list[str]:
     if placement.samples:
         where = "every one where it was planted" if placement.exact else "MOVED OR LOST"
         lines.append(
-            f"placement in virtual time: {placement.calls} calls, {placement.samples} samples "
-            f"compared, {placement.moved} not in place: {where}"
+            f"placement in virtual time: {counted(placement.calls, 'call')}, "
+            f"{placement.samples} samples compared, {placement.moved} not in place: {where}"
         )
         apart = "not one to one" if placement.apart is None else f"{placement.apart} samples"
         lines.append(

@@ -13,6 +13,7 @@ import typer
 
 from duplex import options as run_options
 from duplex.cli.shell import app, scenario_app, stop, talk
+from duplex.counting import counted
 from duplex.errors import DuplexError
 from duplex.screen import plain
 
@@ -39,7 +40,7 @@ def scenario_validate(
             if found.errors:
                 stop("\n".join(found.errors))
             count = len(found.scenarios)
-            console.print(f"{plain(str(path))}: {count} scenario{'s' * (count != 1)}, all valid")
+            console.print(f"{plain(str(path))}: {counted(count, 'scenario')}, all valid")
     except DuplexError as error:
         stop(str(error))
 

@@ -11,10 +11,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
+from duplex.counting import counted
 from duplex.debrief.values import Channel, Impact, Lifecycle, Prevalence, Span, Theme
 from duplex.verdict.attribution import Sweep
 from duplex.verdict.case import Case, RunCases
-from duplex.verdict.comparison import counted
 from duplex.verdict.criteria import Criterion
 from duplex.verdict.incidents import Incident, Kind, Severity, incidents
 from duplex.verdict.readings import find, read

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from duplex.counting import counted
 from duplex.debrief.themes import themes as themes_of
 from duplex.debrief.values import (
     Channel,
@@ -22,7 +23,7 @@ from duplex.debrief.values import (
 )
 from duplex.verdict.attribution import Sweep
 from duplex.verdict.case import RunCases
-from duplex.verdict.comparison import CheckDelta, Comparison, counted
+from duplex.verdict.comparison import CheckDelta, Comparison
 from duplex.verdict.criteria import Criterion
 from duplex.verdict.readings import find, read
 from duplex.verdict.sweeps import sweep_of

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from duplex.counting import counted
 from duplex.values import Json
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -119,7 +120,8 @@ def _list_mismatch(expected: list[Json], actual: Json, lenient: bool, at: str) -
     if not isinstance(actual, list):
         return f"{_label(at)}type_mismatch({json_type(actual)},array)"
     if len(actual) < len(expected):
-        return f"{_label(at)}has {len(actual)} entries, want {len(expected)} or more"
+        found = counted(len(actual), "entry", "entries")
+        return f"{_label(at)}has {found}, want {len(expected)} or more"
     for index, value in enumerate(expected):
         reason = mismatch(value, actual[index], lenient=lenient, at=f"{at}[{index}]")
         if reason is not None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from duplex.counting import counted
 from duplex.intake.echo import Echo
 from duplex.intake.listen import Listening
 from duplex.intake.loudness import Loudness, loudness_of
@@ -29,6 +30,8 @@ BALANCE_DB = 20.0
 COPY_GAIN_DB = -6.0
 _ENDLESS_MS, _ENDLESS_SHARE = 10_000, 0.8
 _LONG_MS, _FLAT_MS, _FLAT_DB = 30_000, 3_000, 6.0
+_SOUND_MS = 150
+"""As long as speech must be to make a turn."""
 
 
 class Verdict(StrEnum):
@@ -115,7 +118,7 @@ def _of_the_file(heard: Listening, sides: Sequence[Loudness]) -> Iterator[Reason
     elif heard.repairs.invalid > INVALID_SHARE * samples:
         yield Reason(
             code="invalid_samples",
-            text=f"{heard.repairs.invalid} samples are NaN or infinite",
+            text=f"{counted(heard.repairs.invalid, 'sample is', 'samples are')} NaN or infinite",
             remedy="save it again from its source",
         )
     elif all(side.loudest_dbfs is None or side.loudest_dbfs < SILENT_DBFS for side in sides):
@@ -143,7 +146,8 @@ def _of_the_file(heard: Listening, sides: Sequence[Loudness]) -> Iterator[Reason
             remedy="check the channels and the recording level",
         )
     if 0 < heard.repairs.invalid <= INVALID_SHARE * samples:
-        text = f"{heard.repairs.invalid} samples are NaN or infinite and count as silence"
+        broken = counted(heard.repairs.invalid, "sample is", "samples are")
+        text = f"{broken} NaN or infinite, counted as silence"
         yield Reason(code="invalid_samples", text=text)
     for left in heard.left_out:
         yield Reason(
@@ -227,7 +231,14 @@ def _of_both(
 
 def _less_sure(side: Side, own: Loudness) -> Iterator[Reason]:
     name = side.label
-    if not own.segments:
+    if makes_other_sound(own):
+        text = (
+            f"{own.sound_ms / 1000:.1f} s of sound are on the {name}'s channel and none of it is "
+            "speech to this detector, which leaves tones, music and noise out; contract 2.0 and "
+            "the rms detector take any sound for voice"
+        )
+        yield Reason(code="sound_without_speech", side=side, text=text)
+    elif not own.segments:
         text = (
             f"no speech was found on the {name}'s channel; whether it was silent or not recorded "
             "cannot be told"
@@ -248,6 +259,11 @@ def _less_sure(side: Side, own: Loudness) -> Iterator[Reason]:
     if own.leak_db is not None and own.leak_db > LEAK_DB:
         text = f"the {side.other.label} is heard on the {name}'s channel at {own.leak_db:.0f} dB"
         yield Reason(code="crosstalk", side=side, text=text)
+
+
+def makes_other_sound(own: Loudness) -> bool:
+    """Whether a side is heard, and nothing of it as speech."""
+    return not own.segments and own.sound_ms >= _SOUND_MS
 
 
 def _whole_copy(heard: Listening, sides: Sequence[Loudness]) -> Echo | None:

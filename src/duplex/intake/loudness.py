@@ -20,6 +20,8 @@ Mask = npt.NDArray[np.bool_]
 
 _MARGIN = 20
 _ENOUGH = 20
+_VOICE = 220.0**2
+"""The mean square from which contract 2.0 takes a window for voice."""
 _DIGITAL = 0.25
 """A mean square below this, in int16 steps, is digital silence."""
 
@@ -31,12 +33,14 @@ class Loudness:
     ``noise_dbfs`` is None when there is none (digital silence) or no pause to
     measure it in, which ``noise_known`` tells apart. ``leak_db`` is the level of
     the other side on this channel against its own, None when nothing is heard of
-    it. ``spread_db`` is the range of level inside the longest segment.
+    it. ``spread_db`` is the range of level inside the longest segment. ``sound_ms`` is
+    how long anything is as loud as contract 2.0 takes for voice, speech or not.
     """
 
     segments: int
     own_segments: int
     speech_ms: float
+    sound_ms: float
     longest_ms: float
     speech_dbfs: float | None
     noise_dbfs: float | None
@@ -63,6 +67,7 @@ def loudness_of(heard: Listening, side: Side) -> Loudness:
         segments=len(spans),
         own_segments=len(heard.own_speech(side)),
         speech_ms=length * 1000 / heard.rate_hz,
+        sound_ms=float((energies >= _VOICE).sum()) * 1000 / FRAMES_PER_SECOND,
         longest_ms=0.0 if longest is None else longest.length * 1000 / heard.rate_hz,
         speech_dbfs=None if above is None else decibels(above),
         noise_dbfs=None if noise is None or noise < _DIGITAL else decibels(noise),

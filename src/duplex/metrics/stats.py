@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from duplex.counting import counted
 from duplex.values import Json
 
 Floats = npt.NDArray[np.float64]
@@ -176,7 +177,7 @@ def pooled(
     kept = [(unit, v) for unit, values in enumerate(units) for v in values if _finite(v.value)]
     invalid = sum(map(len, units)) - len(kept)
     if not kept:
-        why = f"{invalid} values are not finite" if invalid else reason
+        why = f"{counted(invalid, 'value is', 'values are')} not finite" if invalid else reason
         return Distribution(n=0, resampled=resampled, invalid=invalid, reason=why)
     kept.sort(key=lambda item: item[1].value)
     ordered = [measured.value for _, measured in kept]
@@ -281,9 +282,9 @@ def _typical(values: Sequence[Measured]) -> float | None:
 def _flags(n: int, enough: bool) -> tuple[str, ...]:
     flags = []
     if n < P95_NEEDS:
-        flags.append(f"p95 rests on {n} values, wanted {P95_NEEDS}")
+        flags.append(f"p95 rests on {counted(n, 'value')}, wanted {P95_NEEDS}")
     if n < P99_NEEDS:
-        flags.append(f"p99 rests on {n} values, wanted {P99_NEEDS}")
+        flags.append(f"p99 rests on {counted(n, 'value')}, wanted {P99_NEEDS}")
     if not enough:
         flags.append("no interval from one alone")
     return tuple(flags)

@@ -17,6 +17,7 @@ from typing import Literal
 
 import numpy as np
 
+from duplex.counting import counted
 from duplex.protocols.gpt_live import (
     CLIENT_TYPES,
     FIXTURE_RATE_HZ,
@@ -395,6 +396,6 @@ def _sound(text: str, width: int) -> bytes | Problem:
     if not data:
         return Problem(code="invalid_audio", message="audio is empty", param="audio")
     if len(data) % width:
-        message = f"audio has {len(data)} bytes, not a whole number of 16-bit samples"
+        message = f"audio has {counted(len(data), 'byte')}, not a whole number of 16-bit samples"
         return Problem(code="invalid_audio", message=message, param="audio")
     return data

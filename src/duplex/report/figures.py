@@ -20,16 +20,6 @@ def percent(share: float) -> str:
     return "100 %" if share >= 1 else f"{int(share * 1000) / 10:.1f} %"
 
 
-def times(count: int) -> str:
-    """``once``, ``twice``, ``3 times``."""
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 barge-in``, ``2 barge-ins``."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
 def moment(ms: float) -> str:
     """A place on the timeline: ``0:05.64``."""
     hundredths = int(ms // 10)

@@ -13,12 +13,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from duplex.intake.health import Verdict
+from duplex.counting import counted, times
+from duplex.intake.health import Verdict, makes_other_sound
 from duplex.metrics.measurement import Measurement
 from duplex.metrics.stats import P95_NEEDS, P99_NEEDS, Distribution
 from duplex.metrics.timing import TimingBlock
 from duplex.report import words_report
-from duplex.report.figures import counted, duration, percent, spread, times
+from duplex.report.figures import duration, percent, spread
 from duplex.report.limits import HEADINGS as CHECKS
 from duplex.report.limits import UNMEASURED, CheckRow, limits
 from duplex.screen import plain
@@ -46,11 +47,15 @@ def _answers(found: Measurement, block: TimingBlock) -> Iterator[str]:
     rate, latency = block.response_rate, block.response_latency
     limit = duration(block.policy.response_deadline_ms)
     if one_sided(found) is Side.ASSISTANT:
-        yield "was not heard, so nothing can be said of its answers"
+        heard = "made sound that is no speech" if _sounds(found) else "was not heard"
+        yield f"{heard}, so nothing can be said of its answers"
     elif rate.denominator:
-        text = f"answered {rate.numerator} of {rate.denominator} caller turns within {limit}"
+        turns = counted(rate.denominator, "caller turn")
+        text = f"answered {rate.numerator} of {turns} within {limit}"
         if latency.p50 is not None:
             text += f", {_typically(latency)}"
+            late = block.ledger.late
+            text += f", {counted(late, 'late reply', 'late replies')} included" if late else ""
         yield text
     elif latency.p50 is not None:
         yield f"answered {_typically(latency)}"
@@ -90,12 +95,19 @@ def one_sided(found: Measurement) -> Side | None:
     return silent[0] if silent else None
 
 
+def _sounds(found: Measurement) -> bool:
+    """Whether the assistant is heard, and nothing of it as speech."""
+    return makes_other_sound(found.health.sides[Side.ASSISTANT])
+
+
 def checks(found: Measurement) -> list[CheckRow]:
     """The limits of the policy; nothing is met that was not measured."""
     if found.timing is None:
         return []
     missing = one_sided(found)
     why = "" if missing is None else f"no speech of the {missing.label} was found"
+    if missing is not None and makes_other_sound(found.health.sides[missing]):
+        why += ", only other sound"
     return limits(found.timing.as_json(), why)
 
 
@@ -106,7 +118,9 @@ def ledger(found: Measurement) -> list[tuple[str, str]]:
     counts = found.timing.ledger
     missed = str(counts.late + counts.unanswered)
     if one_sided(found) is Side.ASSISTANT:
-        missed += _note(counts.attempted, "if the assistant's channel was recorded at all")
+        recorded = "if the assistant's channel was recorded at all"
+        doubt = "unless its sound, which is no speech, answers" if _sounds(found) else recorded
+        missed += _note(counts.attempted, doubt)
     elif counts.late:
         missed += f" ({counts.late} of them answered too late)"
     return [

@@ -14,8 +14,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from duplex.counting import counted
 from duplex.report import words_report
-from duplex.report.figures import counted, duration, percent
+from duplex.report.figures import duration, percent
 from duplex.report.markdown import cell, table
 from duplex.results import schema
 from duplex.results.remeasured import Remeasured, Ruler

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from duplex.counting import counted
 from duplex.report.figures import duration, spread
 from duplex.report.limits import HEADINGS, UNMEASURED, limits
 from duplex.report.markdown import cell, section, table
@@ -37,7 +38,7 @@ def ledger(run: schema.Run) -> str:
         return f"ledger: {UNMEASURED}"
     counts = [f"{sum(_whole(block, name) for block in known)} {name}" for name in _FATES]
     without = len(blocks) - len(known)
-    missing = f"; {without} of {len(blocks)} calls {UNMEASURED}" if without else ""
+    missing = f"; {without} of {counted(len(blocks), 'call')} {UNMEASURED}" if without else ""
     return f"ledger: caller turns {', '.join(counts)}{missing}"
 
 
@@ -66,7 +67,7 @@ def words(run: schema.Run) -> str:
     if not known:
         return f"words: {UNMEASURED}, nobody told what was said or what was heard"
     wrong, said = (sum(one[at] for one in known) for at in (0, 1))
-    return f"words: {wrong} errors in {said} caller words, as the assistant heard them"
+    return f"words: {counted(wrong, 'error')} in {counted(said, 'caller word')}, as the assistant heard them"
 
 
 def _misheard(result: schema.Result) -> tuple[int, int] | None:
@@ -112,7 +113,8 @@ def _call(result: schema.Result) -> Iterator[str]:
     yield ""
     wrong = _misheard(result)
     if wrong is not None:
-        yield f"{wrong[0]} word errors in {wrong[1]} caller words, as the assistant heard them."
+        errors, said = counted(wrong[0], "word error"), counted(wrong[1], "caller word")
+        yield f"{errors} in {said}, as the assistant heard them."
         yield ""
 
 

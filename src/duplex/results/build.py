@@ -77,7 +77,8 @@ def build_result(
     graded = grade(scenario, evidence, figures.judgement, figures.own)
     soundness = validity(evidence, basis)
     unheld = None if failing is None else failing.message
-    failing = failing or failure(evidence, soundness.reason)
+    sound = None if figures.audio is None else figures.audio.speaking_duration_ms.cumulative
+    failing = failing or failure(evidence, soundness.reason, sound)
     metrics = schema.Metrics(
         task=_task(graded, evidence, counts=failing is None),
         audio=audio_metrics(figures.audio, figures.response_deadline_ms),
@@ -100,17 +101,17 @@ def build_result(
         ),
     )
     ours = _duplex(evidence, graded, failing, figures, sample)
-    reasons = _reasons(evidence, figures, basis) if unheld is None else _unheld(unheld)
     ours["terms"] = [
         one.as_json() for one in find_terms(scenario.expected.diagnostic_terms, evidence)
     ]
-    unknown = explain(result.model_dump(exclude={"duplex"}), reasons, _MEANT)
+    reasons = _reasons(evidence, figures, basis) if unheld is None else _unheld(unheld)
     ours["judge"], unjudged = _judge(figures, counts=failing is None)
+    unknown = explain(result.model_dump(exclude={"duplex"}), reasons, _MEANT)
     if figures.timing is None:
         unknown["/duplex/timing"] = reasons.get("/duplex/timing", "timing was not measured")
     unknown |= {name: reasons[name] for name in _OURS if name in reasons}
-    ours["unknown"] = unknown
     unknown |= unjudged
+    ours["unknown"] = unknown
     return result.model_copy(update={"duplex": ours})
 
 
@@ -281,7 +282,6 @@ def _duplex(
     return ours | dict(figures.extra or {})
 
 
-def _unheld(message: str) -> dict[str, str]:
 def _judge(figures: CallFigures, *, counts: bool) -> tuple[Json, dict[str, Json]]:
     """The block of the judge, and why what of it is null."""
     if figures.judgement is None:
@@ -303,6 +303,7 @@ def _quality_reasons(judgement: Judgement | None) -> dict[str, str]:
     return reasons
 
 
+def _unheld(message: str) -> dict[str, str]:
     """The one reason for everything that a call that was not held leaves open."""
     blocks = (*schema.Result.model_fields, "duplex/timing")
     return {f"/{block}": message for block in blocks}
@@ -321,7 +322,7 @@ def _reasons(evidence: Evidence, figures: CallFigures, basis: Basis) -> dict[str
         "/metrics/consumption/backend": basis.no_tokens,
         "/artifacts": "the file was not written",
         "/assessment/passed": "the call does not count",
-        "/observability/agenda": "this caller cannot tell its progress",
+        "/observability/agenda": "no words of this caller are known",
         "/observability/completion/passed": "the call does not count",
         "/observability/completion/termination_reason": "the call's log has no end",
     }

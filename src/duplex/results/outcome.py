@@ -32,10 +32,14 @@ class Failing:
         return f"The call does not count: {self.message}."
 
 
-def failure(evidence: Evidence, invalid: str | None = None) -> Failing | None:
+def failure(
+    evidence: Evidence, invalid: str | None = None, assistant_sound_ms: float | None = None
+) -> Failing | None:
     """Return what kept the call from counting; None when it counts.
 
-    ``invalid`` is the reason the caller's side was unsound, if it was.
+    ``invalid`` is the reason the caller's side was unsound, if it was;
+    ``assistant_sound_ms`` is how long any sound came from the assistant, as contract 2.0
+    counts it, which takes tones and music for voice.
     """
     return (
         _broken(evidence)
@@ -44,7 +48,7 @@ def failure(evidence: Evidence, invalid: str | None = None) -> Failing | None:
             if invalid
             else None
         )
-        or _unheard(evidence)
+        or _unheard(evidence, assistant_sound_ms)
     )
 
 
@@ -61,16 +65,18 @@ def _broken(evidence: Evidence) -> Failing | None:
     return None
 
 
-def _unheard(evidence: Evidence) -> Failing | None:
+def _unheard(evidence: Evidence, assistant_sound_ms: float | None) -> Failing | None:
     """The side that should have begun is blamed first for a silent call."""
+    sound = {Side.ASSISTANT: assistant_sound_ms or 0.0, Side.CALLER: 0.0}
     order = [Side.ASSISTANT, Side.CALLER]
     if evidence.header.get("first_speaker") == "caller":
         order.reverse()
     for side in order:
         if not evidence.was_heard(side):
-            return Failing(
-                stage=f"{side.label}_opening", message=f"the {side.label} was never heard"
-            )
+            message = f"the {side.label} was never heard"
+            if sound[side]:
+                message += f" to speak: {sound[side] / 1000:.1f} s of sound came, none of it speech"
+            return Failing(stage=f"{side.label}_opening", message=message)
     return None
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from duplex.counting import counted
 from duplex.errors import DuplexError, InputError
 from duplex.intake.listen import MAIN_DETECTOR, Listening
 from duplex.metrics.claims import claims_of
@@ -271,7 +272,8 @@ def _missing(call: _Call) -> tuple[str, ...]:
     told = len(call.recording.spoken_by(Side.CALLER))
     if told < labelled:
         found.append(
-            f"the events hold {told} of {labelled} caller labels, the rest of the turns is inferred"
+            f"the events hold {told} of {counted(labelled, 'caller label')}, the rest of the turns "
+            "is inferred"
         )
     if call.work_is_missing:
         found.append(f"{_NO_WORK}: turns that waited for tools are judged as if they did not")

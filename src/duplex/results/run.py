@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from duplex.counting import counted
 from duplex.results import schema
+from duplex.results.stored import member
 from duplex.results.unknown import explain
 from duplex.values import Json
 
@@ -103,7 +105,7 @@ def headline(run: schema.Run) -> str:
     summary = run.summary
     if summary.total == 1:
         return _one_call(run.results[0])
-    parts = [f"{summary.passed} of {summary.total} calls passed"]
+    parts = [f"{summary.passed} of {counted(summary.total, 'call')} passed"]
     if summary.failed:
         parts.append(f"{summary.failed} failed")
     if summary.infrastructure_errors:
@@ -118,7 +120,7 @@ def _one_call(result: schema.Result) -> str:
     told = f"{result.scenario_id} {verdict}"
     answered = _answered(result)
     if answered is not None and answered[1]:
-        told += f": {answered[0]} of {answered[1]} caller turns answered"
+        told += f": {answered[0]} of {counted(answered[1], 'caller turn')} answered"
         told += f", {_response(result)}" if _response(result) != NONE else ""
     if result.status == "failed":
         told += f" ({', '.join(result.observability.completion.failed_checks)})"
@@ -166,12 +168,17 @@ def _answered(result: schema.Result) -> tuple[int, int] | None:
 
 
 def _response(result: schema.Result) -> str:
-    """Tell the median of the timing block; the contract's mean where there is none."""
+    """Tell the median of the timing block; the contract's mean where there is no block.
+
+    Never the one beside the other's answers: contract 2.0 takes any sound for voice. A
+    reply after the deadline has a latency and is no answer, so such ones are named.
+    """
     timing = result.duplex.get("timing")
-    latency = timing.get("response_latency") if isinstance(timing, dict) else None
-    median = latency.get("p50") if isinstance(latency, dict) else None
-    if isinstance(median, (int, float)):
-        return f"{median:.0f} ms median"
+    if isinstance(timing, dict):
+        median = member(timing, "response_latency").get("p50")
+        late = member(timing, "ledger").get("late")
+        told = f"{median:.0f} ms median" if isinstance(median, (int, float)) else NONE
+        return f"{told}, {late} late" if late and told != NONE else told
     mean = result.metrics.audio.response_latency_ms
     return NONE if mean is None else f"{mean:.0f} ms mean"
 

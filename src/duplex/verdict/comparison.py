@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from duplex.counting import counted as counted
 from duplex.errors import InputError
 from duplex.metrics.differences import Difference, differences
 from duplex.verdict.attribution import benjamini_hochberg
@@ -356,8 +357,3 @@ def _seen(name: str, tested: Shares) -> str:
         f"With {calls}, {name} would have had to fail roughly {100 * gap:.0f} points more often "
         "to be reliably flagged; smaller losses may exist and go unseen."
     )
-
-
-def counted(number: int, word: str) -> str:
-    """``1 call``, ``2 calls``."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"

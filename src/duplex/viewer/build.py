@@ -14,6 +14,7 @@ import webbrowser
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from duplex.counting import counted
 from duplex.inputs import is_file
 from duplex.results import schema
 from duplex.results.run import COLUMNS, headline, rows
@@ -101,8 +102,8 @@ def _about(run: schema.Run, sound_bytes: int) -> dict[str, Json]:
         "columns": list(COLUMNS),
         "rows": [[clean(cell) for cell in row.cells()] for row in rows(run)],
         "pooled": [row.as_json() for row in timing_rows(timing)],
-        "size": f"{len(run.results)} calls, {say.plain(sound_bytes / 1e6, 1)} MB of sound inside "
-        "(FLAC)",
+        "size": f"{counted(len(run.results), 'call')}, {say.plain(sound_bytes / 1e6, 1)} MB of "
+        "sound inside (FLAC)",
     }
 
 

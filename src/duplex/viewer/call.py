@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from duplex.counting import counted
 from duplex.errors import DuplexError
 from duplex.grading import Evidence
 from duplex.inputs import is_file
@@ -194,7 +195,7 @@ def _audio(
     if not len(samples):
         return None, 0, "the recording holds no audio"
     if samples.shape[1] != 2:
-        return None, 0, f"the recording has {samples.shape[1]} channels, wanted 2"
+        return None, 0, f"the recording has {counted(samples.shape[1], 'channel')}, wanted 2"
     return samples, rate_hz, ""
 
 
@@ -213,7 +214,10 @@ def _kept(recording: Recording | None, lost: str, samples: Pcm | None, rate_hz: 
         sounding = f"{say.plain(len(samples) / rate_hz, 1)} s of audio"
     if recording is None:
         return [f"kept: {sounding}, no events ({lost})"]
-    return [f"kept: {len(recording.events)} events, {sounding}", *map(clean, recording.damage)]
+    return [
+        f"kept: {counted(len(recording.events), 'event')}, {sounding}",
+        *map(clean, recording.damage),
+    ]
 
 
 def selector(run: schema.Run) -> list[Json]:
