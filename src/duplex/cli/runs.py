@@ -144,3 +144,25 @@ def compare(
     except DuplexError as error:
         stop(str(error))
     raise typer.Exit(code)
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or its id.")],
+    shape: Annotated[str, typer.Option("--as", help="roark.")],
+    compare_to: Annotated[
+        Path | None, typer.Option(help="Baseline run whose comparison is put in.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write it here [stdout].")] = None,
+    runs: _Runs = Path("runs"),
+) -> None:
+    """Write a run in a shape that another tool reads.
+
+    Example: duplex export run_live_20260801_120000_3f2a1b --as roark
+    """
+    from duplex import exporting
+
+    try:
+        exporting.command(run, shape, runs=runs, compare_to=compare_to, out=out)
+    except DuplexError as error:
+        stop(str(error))

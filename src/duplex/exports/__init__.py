@@ -1,0 +1,1 @@
+"""One internal result in the shapes that other tools read."""
