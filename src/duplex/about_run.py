@@ -88,7 +88,7 @@ def about(options: RunOptions, held: Sequence[Held], opening_seconds: float) -> 
         },
         "application": options.application,
         **({"redaction": {"fields": list(options.redact)}} if options.redact else {}),
-        "models": options.models(),
+        "models": options.models() | options.graders(),
         "speed": _speed(held, opening_seconds),
     }
 

@@ -8,9 +8,11 @@ which says so. The runner drives it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from duplex.grading.evidence import Evidence
+from duplex.grading.judging import JudgeCase, Judgement, case_of
+from duplex.grading.own_checks import OwnCheck, checked_call, run_own
 from duplex.metrics.claims import claims_of
 from duplex.metrics.contract import Settings
 from duplex.metrics.from_recording import contract_of
@@ -25,8 +27,8 @@ from duplex.options import RunOptions
 from duplex.recording import Recording
 from duplex.results import schema
 from duplex.results.build import CallFigures, build_result
-from duplex.results.observed import Basis
-from duplex.results.outcome import Failing
+from duplex.results.observed import Basis, validity
+from duplex.results.outcome import Failing, failure
 from duplex.run_folder import RunFolder
 from duplex.scenario import Scenario
 from duplex.values import Json
@@ -35,10 +37,20 @@ NOT_HELD = Failing(stage="not_run", message="the run was over before this call w
 
 
 def assess(
-    folder: RunFolder, options: RunOptions, scenario: Scenario, basis: Basis
+    folder: RunFolder,
+    options: RunOptions,
+    scenario: Scenario,
+    basis: Basis,
+    judgement: Judgement | None = None,
+    own: Sequence[OwnCheck] = (),
 ) -> schema.Result:
-    """Measure and grade a call that was held; write its own folder whole."""
+    """Measure and grade a call that was held; write its own folder whole.
+
+    ``judgement`` is what a judge made of its :func:`to_judge`, ``own`` are the user's
+    checks.
+    """
     recording = Recording.load(folder.path, scenario.id)
+    evidence = Evidence.from_recording(recording)
     settings = Settings(response_deadline_ms=options.response_deadline_ms)
     audio = folder.audio(scenario.id)
     words = audio / "conversation.transcript.txt"
@@ -48,7 +60,7 @@ def assess(
     claims, unclaimed = claims_of(recording, timing)
     result = build_result(
         scenario,
-        Evidence.from_recording(recording),
+        evidence,
         CallFigures(
             audio=contract_of(recording, settings) if heard else None,
             response_deadline_ms=settings.response_deadline_ms,
@@ -63,6 +75,8 @@ def assess(
             | ({"/duplex/line": why} if why else {})
             | ({"/duplex/claims": unclaimed} if unclaimed else {})
             | ({"/duplex/interrupted_replies": NEVER_CUT} if _cuts(recording) is None else {}),
+            judgement=judgement,
+            own=run_own(own, checked_call(scenario, evidence, timing)),
         ),
         basis=basis,
         conversation_audio=folder.relative(audio / "conversation.wav"),
@@ -76,6 +90,15 @@ def assess(
         lines = "".join(json.dumps(tick, allow_nan=False) + "\n" for tick in ticks)
         folder.write_text(audio / "ticks.jsonl", lines)
     return result
+
+
+def to_judge(folder: RunFolder, scenario: Scenario, basis: Basis) -> JudgeCase | None:
+    """What a judge is to be asked about a call; None for one that does not count."""
+    recording = Recording.load(folder.path, scenario.id)
+    evidence = Evidence.from_recording(recording)
+    if failure(evidence, validity(evidence, basis).reason) is not None:
+        return None
+    return case_of(scenario, evidence)
 
 
 def _cuts(recording: Recording) -> list[Json] | None:

@@ -28,7 +28,7 @@ from duplex.application.endpoint import check_endpoint
 from duplex.conditions import Condition
 from duplex.errors import InputError
 from duplex.inputs import read_text
-from duplex.model_options import ModelOptions
+from duplex.judge_options import JudgeOptions
 from duplex.protocols.realtime import DEFAULT_MODEL as REALTIME_MODEL
 from duplex.protocols.realtime import Encoding, TurnDetection
 
@@ -50,7 +50,7 @@ Words = Annotated[tuple[str, ...], Strict(False)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-class RunOptions(ModelOptions):
+class RunOptions(JudgeOptions):
     """Options of ``duplex run``; the names are the flags' names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -17,15 +17,17 @@ from typing import Protocol
 from duplex import preflight
 from duplex import scenario as scenarios
 from duplex.about_run import Held, about, configuration, versions
-from duplex.assessing import assess, basis_of, not_held
+from duplex.assessing import assess, basis_of, not_held, to_judge
 from duplex.call import Call, CallPlan, Watcher
 from duplex.clock import Clock, VirtualClock, WallClock, wall_seconds
 from duplex.discretion import Discreet, hidden_run, hidden_scenario, redactor_of
 from duplex.ends import REMOTE, Ends, Pair
 from duplex.errors import DuplexError, InputError
+from duplex.grading.judging import Judgement
 from duplex.grading.matching import state_satisfied
 from duplex.hangup import Policy
 from duplex.inputs import exists, is_folder, reason
+from duplex.judging import Graders
 from duplex.legs import LinePlan, stems_of
 from duplex.options import RunOptions
 from duplex.participants.wav import read_mono
@@ -91,6 +93,7 @@ class Runner:
             for scenario in self.chosen
         }
         self._ends = Ends(options)
+        self._graders = Graders(options, self._ends.limiter)
         preflight.refuse(self._dataset, self.chosen, self._ends.application, options)
         self._wavs = {scenario.id: self._wav(scenario) for scenario in self.chosen}
         self._redactor = redactor_of(options.redact, self.chosen, self._ends.secrets)
@@ -102,6 +105,7 @@ class Runner:
         """Hold all calls, ``concurrency`` at a time, and write the run's folder."""
         options = self._options
         began = wall_seconds()
+        await self._graders.open()
         await self._ends.open()
         self._opened_in = wall_seconds() - began
         self._folder = RunFolder.create(
@@ -122,6 +126,7 @@ class Runner:
                 self._written(over=True)
             raise problem from problem.__cause__
         finally:
+            await self._graders.close()
             await self._ends.close()
         return Finished(
             run=self._written(over=True), folder=self._folder.path, stopped=self._stop()
@@ -139,12 +144,22 @@ class Runner:
                 self._options,
                 hidden_scenario(scenario, self._redactor),
                 self._basis(scenario),
+                await self._judged(scenario),
+                self._graders.own,
             )
             self._results[scenario.id] = result
             self._written()
             if self.audience is not None:
                 sentence = self._redactor.text(_sentence(result, held))
                 self.audience.finished(scenario.id, sentence)
+
+    async def _judged(self, scenario: Scenario) -> Judgement | None:
+        """What the judge makes of a call that was held; None where none is to be asked."""
+        if not self._graders.judges:
+            return None
+        shown, basis = hidden_scenario(scenario, self._redactor), self._basis(scenario)
+        case = await asyncio.to_thread(to_judge, self._folder, shown, basis)
+        return None if case is None else await self._graders.judge(case)
 
     # -- one call -----------------------------------------------------------
 

@@ -116,7 +116,7 @@ class ModelClient:
             reply = await self._reply(request)
             if reply.status == 200:
                 self._shapeless |= request.shapeless
-                return self._counted(self._read(reply))
+                return self._read(reply)
             if not self._adapts(reply, request):
                 raise self._refusal(reply)
 
@@ -280,12 +280,12 @@ class _Asking:
     on_wait: OnWait | None
     waited: float = 0.0
     status: int | None = None
+    shapeless: bool = False
 
 
 @dataclass(slots=True)
 class _Reply:
     status: int
-    shapeless: bool = False
     headers: dict[str, str]
     body: bytes = b""
     size: int = 0

@@ -1,0 +1,68 @@
+"""Who grades a run besides the rules, as far as options can say and be wrong.
+
+A part of ``options.RunOptions``: a model as judge, how often it is asked, and a user's
+own checks. Keys are never among them. ``judging.py`` builds the judge; a run without
+one has its semantic checks ``not_assessed``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, Strict, model_validator
+
+from duplex.errors import InputError
+from duplex.model_options import Effort, ModelOptions
+from duplex.models.place import check_url
+from duplex.values import Json
+
+MOST_REPETITIONS = 15
+
+
+class JudgeOptions(ModelOptions):
+    """The names are the flags' names."""
+
+    judge: bool = True
+    judge_url: str | None = None
+    judge_model: str | None = Field(default=None, min_length=1)
+    judge_reasoning_effort: Effort | None = None
+    judge_repetitions: int = Field(default=1, ge=1, le=MOST_REPETITIONS)
+    check_function: Annotated[tuple[str, ...], Strict(False)] = ()
+
+    @model_validator(mode="after")
+    def _judge_has_a_place(self) -> JudgeOptions:
+        asked = {
+            "judge_url",
+            "judge_reasoning_effort",
+            "judge_repetitions",
+            *(["judge"] if self.judge else []),
+        } & self.model_fields_set
+        if asked and self.judge_model is None:
+            name = min(asked).replace("_", "-")
+            raise ValueError(f"{name} is given without judge-model, want both")
+        try:
+            if self.judge_url is not None:
+                check_url("judge-url", self.judge_url, insecure=self.allow_plain_http)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @property
+    def judged(self) -> bool:
+        """Whether a model is asked about the calls."""
+        return self.judge and self.judge_model is not None
+
+    def graders(self) -> dict[str, Json]:
+        """What a run says of those who grade it besides the rules."""
+        own: dict[str, Json] = {}
+        if self.check_function:
+            own["check_functions"] = list(self.check_function)
+        if not self.judged:
+            return own
+        asked: dict[str, Json] = {
+            "judge_url": self.judge_url,
+            "judge_model": self.judge_model,
+            "judge_reasoning_effort": self.judge_reasoning_effort,
+            "judge_repetitions": self.judge_repetitions,
+        }
+        return own | {name: value for name, value in asked.items() if value is not None}
