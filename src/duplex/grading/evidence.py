@@ -111,6 +111,7 @@ class Evidence:
     failed_runs: tuple[Side, ...] = ()
     open_runs: tuple[Side, ...] = ()
     agenda: Mapping[str, str] = field(default_factory=dict)
+    agenda_at: Mapping[str, int] = field(default_factory=dict)
     finished: str | None = None
     faults: tuple[Trouble, ...] = ()
     usage_seconds: Mapping[Side, float] = field(default_factory=dict)
@@ -192,6 +193,7 @@ class _Reader:
             failed_runs=self._runs({"failed", "incomplete"}),
             open_runs=self._runs({None}),
             agenda=extract.agenda(events),
+            agenda_at={item: self._ms(at) for item, at in extract.agenda_times(events).items()},
             finished=extract.text(finished.fields, "outcome") if finished else None,
             faults=tuple(map(self._trouble, extract.faults(events))),
             usage_seconds=self._usage(),

@@ -287,6 +287,15 @@ def agenda(events: Iterable[Event]) -> dict[str, str]:
     return found
 
 
+def agenda_times(events: Iterable[Event]) -> dict[str, int]:
+    """When the last status of each agenda item was told, in samples."""
+    return {
+        item: event.at
+        for event in events
+        if event.type == "agenda" and (item := text(event.fields, "item_id")) is not None
+    }
+
+
 def faults(events: Iterable[Event]) -> tuple[Fault, ...]:
     """Every fault, survived or not, in order."""
     return tuple(

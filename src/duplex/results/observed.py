@@ -1,7 +1,7 @@
 """What was seen of a call, and whether its caller was sound: two blocks of a result.
 
-Only observations: agenda progress is what the caller reported, counts are of
-recorded lines and calls. A caller that cannot tell its progress yields null.
+Only observations: agenda progress is what was seen of it (``agenda.py``), counts are
+of recorded lines and calls.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from duplex.grading import Evidence, Grade
 from duplex.results import schema
+from duplex.results.agenda import agenda_seen
 from duplex.results.outcome import Failing
 from duplex.scenario import Scenario
 from duplex.values import Action, Side
@@ -68,19 +69,18 @@ def observability(
 
 
 def _agenda(scenario: Scenario, evidence: Evidence, basis: Basis) -> schema.AgendaSeen:
-    agenda = scenario.simulation.agenda
-    if not basis.caller_tells_agenda:
+    seen = agenda_seen(scenario, evidence, follows=basis.caller_tells_agenda)
+    total = len(scenario.simulation.agenda)
+    if seen is None:
         return schema.AgendaSeen(
-            total=len(agenda), completed=None, skipped=None, bypassed=None, pending_required=None
+            total=total, completed=None, skipped=None, bypassed=None, pending_required=None
         )
-    seen = evidence.agenda
-    return schema.AgendaSeen(
-        total=len(agenda),
-        completed=[item.id for item in agenda if seen.get(item.id) == "completed"],
-        skipped=[item.id for item in agenda if seen.get(item.id) == "skipped"],
-        bypassed=[item.id for item in agenda if seen.get(item.id) == "bypassed"],
-        pending_required=[item.id for item in agenda if item.required and item.id not in seen],
-    )
+    ids = {
+        status: [one.item.id for one in seen if one.status == status]
+        for status in ("completed", "skipped", "bypassed")
+    }
+    pending = [one.item.id for one in seen if one.status == "pending" and one.item.required]
+    return schema.AgendaSeen(total=total, pending_required=pending, **ids)
 
 
 def _interaction(scenario: Scenario, evidence: Evidence, basis: Basis) -> schema.Interaction:
