@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from duplex.grading.evidence import Evidence
 from duplex.grading.judging import JudgeCase, Judgement, case_of
@@ -26,7 +27,9 @@ from duplex.metrics.words import words_of
 from duplex.options import RunOptions
 from duplex.recording import Recording
 from duplex.results import schema
+from duplex.results.agenda import agenda_seen
 from duplex.results.build import CallFigures, build_result
+from duplex.results.completion import BY_OBSERVER, BY_WORDS, completion_of
 from duplex.results.observed import Basis, validity
 from duplex.results.outcome import Failing, failure
 from duplex.run_folder import RunFolder
@@ -66,6 +69,8 @@ def assess(
             response_deadline_ms=settings.response_deadline_ms,
             timing=timing,
             extra={
+                "completion": completion_of(recording.events),
+                "agenda": _agenda(scenario, evidence, basis),
                 "words": words_of(recording, scenario).as_json(),
                 "line": line,
                 "claims": claims,
@@ -101,6 +106,12 @@ def to_judge(folder: RunFolder, scenario: Scenario, basis: Basis) -> JudgeCase |
     return case_of(scenario, evidence)
 
 
+def _agenda(scenario: Scenario, evidence: Evidence, basis: Basis) -> list[Json]:
+    """What was seen of each agenda item; nothing where no words show the caller."""
+    seen = agenda_seen(scenario, evidence, follows=basis.caller_tells_agenda)
+    return [one.as_json() for one in seen or ()]
+
+
 def _cuts(recording: Recording) -> list[Json] | None:
     """Replies of the assistant that were cut; None where its protocol does not tell."""
     cuts = interrupted_of(recording)
@@ -122,6 +133,11 @@ def not_held(options: RunOptions, scenario: Scenario, basis: Basis) -> schema.Re
 
 def basis_of(options: RunOptions, *, recorded: bool) -> Basis:
     """Who held a call, in the words of the contract; ``recorded``: a WAV was the caller."""
+    policy = BY_OBSERVER if options.observed else BY_WORDS
+    return replace(_who_called(options, recorded=recorded), completion_policy=policy)
+
+
+def _who_called(options: RunOptions, *, recorded: bool) -> Basis:
     far = options.agent.label
     if recorded:
         return Basis(
@@ -139,7 +155,11 @@ def basis_of(options: RunOptions, *, recorded: bool) -> Basis:
             caller_tells_agenda=False,
         )
     if options.caller == "local":
-        return Basis(audio_source="dual_local" if far == "local" else f"local_{far}")
+        # A model that thinks for the voice says what it likes of its agenda: it is looked up.
+        return Basis(
+            audio_source="dual_local" if far == "local" else f"local_{far}",
+            caller_tells_agenda=options.simulator_brain_model is None,
+        )
     near = options.caller.replace("-", "_")
     source = f"dual_{far}" if far == near else f"{near}_{far}"
     return Basis(

@@ -188,6 +188,7 @@ class Runner:
                 clock=clock,
                 recorder=recorder,
                 verified=_verifier(scenario),
+                observer=self._ends.observer(scenario, rate),
                 watcher=self._watcher(scenario, plan),
                 stop=self._stop,
             )

@@ -88,6 +88,26 @@ def run(
     simulator_brain_model: Annotated[
         str | None, typer.Option(help="Model that thinks for a local caller [rules].")
     ] = None,
+    completion_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible server of the completion model.")
+    ] = None,
+    completion_model: Annotated[
+        str | None,
+        typer.Option(help="Text model that says when a call is over [state and closing words]."),
+    ] = None,
+    completion_reasoning_effort: Annotated[
+        str | None, typer.Option(help="Its reasoning effort.")
+    ] = None,
+    completion_timeout_seconds: Annotated[
+        float, typer.Option(help="Longest wait for one of its answers.")
+    ] = 8.0,
+    semantic_drain: Annotated[
+        bool | None,
+        typer.Option(
+            "--semantic-drain/--no-semantic-drain",
+            help="Let the completion model end calls [when one is named].",
+        ),
+    ] = None,
     judge: Annotated[
         bool | None,
         typer.Option("--judge/--no-judge", help="Let the judge grade [when one is named]."),
