@@ -293,7 +293,7 @@ def test_a_cancellation_waits_for_its_confirmation() -> None:
     (asked,) = work.delegate(talk)
     assert asked == "Would you like me to cancel reservation R-100?"
     talk += [("assistant", asked), ("user", "Yes.")]
-    assert work.delegate(talk) == ["Reservation R-100 is cancelled."]
+    assert work.delegate(talk) == ["I've cancelled reservation R-100."]
     assert work.tools() == ["cancel_reservation"]
 
 

@@ -384,7 +384,8 @@ def ready(state: dict[str, Json] | None = None) -> tuple[HostBrain, Sequence[Act
     """A host that has just heard everything."""
     brain = host(state=state)
     text = "A table for two on August 7 at 7 p.m., my name is Rosa."
-    return brain, brain.on_heard(heard(text))
+    assert "Is that right?" in reply(brain, text)
+    return brain, brain.on_heard(heard("Yes, that's right."))
 
 
 def delegates(acts: Sequence[Act]) -> int:
@@ -431,7 +432,8 @@ def test_nothing_is_delegated_twice(text: str) -> None:
 def test_a_changed_detail_is_delegated_again() -> None:
     brain, _ = ready()
     brain.on_said(said(only(brain.on_commentary(BOOKED, "d1"))))
-    assert delegates(brain.on_heard(heard("No, at eight, please, not at seven."))) == 1
+    assert "at 8 p.m." in reply(brain, "No, at eight, please, not at seven.")
+    assert delegates(brain.on_heard(heard("Yes, please."))) == 1
 
 
 def test_an_accepted_offer_is_delegated() -> None:

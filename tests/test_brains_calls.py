@@ -165,14 +165,16 @@ def plain_brief(**changes: object) -> Brief:
 
 def test_a_misheard_name_reaches_the_tool_as_it_was_heard() -> None:
     def mishear(who: str, text: str) -> str:
-        return text.replace("Rosa", "Rosie") if who == "caller" else text
+        if who == "assistant":
+            return text
+        return text.replace("Rosa", "Rosie").replace("R, O, S, A", "R, O, S, I, E")
 
     call = hold_call(restaurant, plain_brief(), ears=mishear)
     assert call.completed("create_reservation")[0]["guest_name"] == "Rosie"
     assert call.state["guest_name"] == "Rosie"
 
 
-def test_a_name_misheard_once_is_corrected_after_the_readback() -> None:
+def test_a_name_misheard_once_is_corrected_before_it_is_booked() -> None:
     heard: list[str] = []
 
     def mishear(who: str, text: str) -> str:
@@ -182,7 +184,8 @@ def test_a_name_misheard_once_is_corrected_after_the_readback() -> None:
         return text
 
     call = hold_call(restaurant, plain_brief(), ears=mishear)
-    assert call.completed("create_reservation")[0]["guest_name"] == "Bill"
+    assert [one["guest_name"] for one in call.completed("create_reservation")] == ["Rosa"]
+    assert Action.CORRECT in call.actions
     assert (call.state["guest_name"], call.outcome) == ("Rosa", "completed")
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from duplex.application.model import Application
 from duplex.application.prompts import AgendaItem, Brief, Persona
 from duplex.application.restaurant import application as restaurant
 from duplex.local.agenda import Agenda
@@ -26,6 +27,10 @@ BRIEF = Brief(
     persona=Persona(backchannel_tendency=0.0, interrupt_tendency=0.0),
 )
 SEEDS = range(6)
+HASTY = replace(
+    restaurant, errands=tuple(replace(errand, read_back="") for errand in restaurant.errands)
+)
+"""A restaurant that books without reading back what it understood."""
 
 
 def hearing(*names: Callable[[str], str]) -> Callable[[str, str], str]:
@@ -56,10 +61,19 @@ def sir(text: str) -> str:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_name_booked_wrong_is_put_right_by_the_caller(seed: int) -> None:
-    call = hold_call(restaurant, BRIEF, ears=hearing(sir), seed=seed)
+    call = hold_call(HASTY, BRIEF, ears=hearing(sir), seed=seed)
     assert call.completed("create_reservation")[0]["guest_name"] == "Sir Mitchell"
     assert (call.state["guest_name"], call.outcome) == ("Sarah Mitchell", "completed"), str(call)
     assert corrections(call) == 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_read_back_before_it_is_booked_is_booked_right(seed: int) -> None:
+    call = hold_call(restaurant, BRIEF, ears=hearing(sir), seed=seed)
+    [booked] = call.completed("create_reservation")
+    assert booked["guest_name"] == "Sarah Mitchell", str(call)
+    assert not call.completed("modify_reservation")
+    assert (corrections(call), call.outcome) == (1, "completed")
 
 
 GARBLES: dict[str, Callable[[str], str]] = {
@@ -73,9 +87,10 @@ GARBLES: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("name", GARBLES)
+@pytest.mark.parametrize("office", [restaurant, HASTY], ids=["reads back", "hasty"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_garbled_correction_is_asked_for_again(name: str, seed: int) -> None:
-    call = hold_call(restaurant, BRIEF, ears=hearing(sir, GARBLES[name]), seed=seed)
+def test_a_garbled_correction_is_asked_for_again(office: Application, name: str, seed: int) -> None:
+    call = hold_call(office, BRIEF, ears=hearing(sir, GARBLES[name]), seed=seed)
     assert (call.state["guest_name"], call.outcome) == ("Sarah Mitchell", "completed"), str(call)
     corrected = next(i for i, line in enumerate(call.lines) if line[1].startswith("Sorry, no"))
     assert call.lines[corrected + 1][1].endswith("?"), str(call)

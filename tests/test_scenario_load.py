@@ -30,7 +30,11 @@ def test_the_shipped_scenarios_load_without_a_warning() -> None:
     assert [scenario.id for scenario in dataset.scenarios] == [
         "restaurant_backchannels",
         "restaurant_booking_complete",
+        "restaurant_cancel_one",
+        "restaurant_change_time",
         "restaurant_interruption",
+        "restaurant_not_yours",
+        "restaurant_second_thoughts",
         "restaurant_slot_taken",
     ]
     assert dataset.warnings == ()
@@ -41,6 +45,8 @@ def test_shipped_scenarios_reach_what_they_expect() -> None:
     """What the caller knows, the tools and the state expected tell one story."""
     for scenario in load(SHIPPED).scenarios:
         facts, expected = scenario.simulation.known_facts, scenario.expected
+        if scenario.type not in ("booking", "availability"):
+            continue
         booked = expected.tools.required[-1]
         assert booked.name == "create_reservation"
         assert {name: facts[name] for name in booked.arguments} == dict(booked.arguments)

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from duplex.application.backend import LocalBackend
+from duplex.application.backend import Job, LocalBackend
 from duplex.application.base import Line
 from duplex.application.model import Application
 from duplex.application.prompts import (
@@ -23,6 +23,7 @@ from duplex.application.prompts import (
     assistant_instructions,
     caller_instructions,
 )
+from duplex.application.tools import Outcome
 from duplex.clock import VirtualClock
 from duplex.local.caller_brain import CallerBrain
 from duplex.local.host_brain import HostBrain
@@ -32,7 +33,21 @@ from duplex.values import Action, Happening, Json
 Ears = Callable[[str, str], str]
 """``(who speaks, words) -> words heard``."""
 
+Slip = Callable[[str, dict[str, Json]], tuple[str, dict[str, Json]]]
+"""``(tool, arguments) -> what a wrong agent calls in its place``."""
+
 MS_PER_CHARACTER = 65
+
+
+class _Slipping(LocalBackend):
+    """A backend that does something else than it was asked for, and does not notice."""
+
+    slip: Slip | None = None
+
+    async def _call(self, job: Job, name: str, arguments: dict[str, Json]) -> Outcome:
+        if self.slip is not None:
+            name, arguments = self.slip(name, arguments)
+        return await super()._call(job, name, arguments)
 
 
 @dataclass
@@ -47,6 +62,10 @@ class TextCall:
     happenings: list[Happening] = field(default_factory=list)
     state: dict[str, Json] = field(default_factory=dict)
     delegations: int = 0
+    spoken: list[tuple[int, int, str, str, Action | None]] = field(default_factory=list)
+    """``(start, end, who, words, the caller's action)``, in ms."""
+    happened: list[tuple[int, Happening]] = field(default_factory=list)
+    delegated: list[tuple[int, int]] = field(default_factory=list)
     timings: list[int] = field(default_factory=list)
 
     def completed(self, name: str) -> list[dict[str, Json]]:
@@ -122,9 +141,10 @@ def hold_call(
     *,
     seed: int = 7,
     ears: Ears = lambda who, text: text,
+    slip: Slip | None = None,
 ) -> TextCall:
     """Hold one call to its end and return what happened."""
-    return asyncio.run(_hold(application, brief, initial_state or {}, seed, ears))
+    return asyncio.run(_hold(application, brief, initial_state or {}, seed, ears, slip))
 
 
 async def _hold(
@@ -133,8 +153,10 @@ async def _hold(
     initial_state: Mapping[str, Json],
     seed: int,
     ears: Ears,
+    slip: Slip | None,
 ) -> TextCall:
     line = _Line(application, brief, initial_state, seed, ears)
+    line.backend.slip = slip
     await line.run()
     line.call.state = line.backend.state
     return line.call
@@ -156,7 +178,7 @@ class _Line:
                 assistant_instructions(application, initial_state), seed
             ),
         }
-        self.backend = LocalBackend(application, initial_state, seed=seed)
+        self.backend = _Slipping(application, initial_state, seed=seed)
         self.ears = ears
         self.clock = VirtualClock(24_000)
         self.now_ms = 0
@@ -200,7 +222,7 @@ class _Line:
                 complete = len(words) == len(say.text)
                 break
         self.now_ms += len(words) * MS_PER_CHARACTER
-        self.note(who, words, start)
+        self.note(who, words, start, say.action)
         await self.take(who, self.brains[who].on_said(_said(say, complete)))
         heard = Heard(text=self.ears(who, words), start_ms=start, end_ms=self.now_ms)
         await self.take(other, self.brains[other].on_heard(heard))
@@ -209,7 +231,7 @@ class _Line:
 
     async def over(self, who: str, other: str, say: Say, *, cut: bool) -> None:
         self.call.actions += [say.action] if who == "caller" else []
-        self.note(who, say.text, self.now_ms)
+        self.note(who, say.text, self.now_ms, say.action)
         await self.take(who, self.brains[who].on_said(_said(say, True)))
         heard = Heard(
             text=self.ears(who, say.text),
@@ -220,8 +242,10 @@ class _Line:
         )
         await self.take(other, self.brains[other].on_heard(heard))
 
-    def note(self, who: str, words: str, start_ms: int) -> None:
+    def note(self, who: str, words: str, start_ms: int, action: Action) -> None:
         self.call.lines.append((who, words))
+        told = action if who == "caller" else None
+        self.call.spoken.append((start_ms, max(self.now_ms, start_ms + 300), who, words, told))
         heard = words if who == "assistant" else self.ears(who, words)
         role = "user" if who == "caller" else "assistant"
         self.conversation.append(Line(role=role, text=heard, start_ms=start_ms))
@@ -243,13 +267,18 @@ class _Line:
         work = self.clock.spawn(
             self.backend.handle(name, list(self.conversation), self.clock, self.tell)
         )
+        began = self.now_ms
         while not work.done():
             await self.clock.advance(self.clock.position + 480)
+        self.now_ms += 1
+        self.call.delegated.append((began, self.now_ms))
         for text in work.result():
             await self.take("assistant", self.brains["assistant"].on_commentary(text, name))
 
     def tell(self, happening: Happening) -> None:
         self.call.happenings.append(happening)
+        self.now_ms += 10
+        self.call.happened.append((self.now_ms, happening))
         if happening.type == "tool.ended":
             started = next(
                 h

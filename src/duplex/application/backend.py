@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from duplex.application.base import Line, Tell
 from duplex.application.dialogue import Tracker
 from duplex.application.model import Application, Procedure
-from duplex.application.steps import BROKE, arguments_of, ask_for, holds, say_results
+from duplex.application.steps import BROKE, arguments_of, holds, said_first, say_results
 from duplex.application.template import fill
 from duplex.application.tools import Outcome, Toolbox
 from duplex.application.turnstile import Turnstile
@@ -63,21 +63,15 @@ class LocalBackend:
         tracker.replay(conversation)
         await self._turn.enter(clock)
         try:
-            return [await self._work(_Job(delegation_id, clock, tell), tracker)]
+            return [await self._work(Job(delegation_id, clock, tell), tracker)]
         finally:
             self._turn.leave(clock)
 
-    async def _work(self, job: _Job, tracker: Tracker) -> str:
+    async def _work(self, job: Job, tracker: Tracker) -> str:
         errand = tracker.errand or self._desk.errands[0]
         values = tracker.details()
-        refused = tracker.not_allowed()
-        if refused is not None:
-            return fill(refused.refusal, self._desk.said(values))
-        missing = tracker.missing()
-        if missing:
-            return ask_for([self._desk.slot(name) for name in missing[:2]])
-        if errand.confirm and not tracker.confirmed:
-            return fill(errand.confirm, self._desk.said(values))
+        if first := said_first(tracker):
+            return first
         before = self._done.get(errand.name)
         if before is not None and before.values == values:
             return before.said
@@ -88,7 +82,7 @@ class LocalBackend:
         return work.said
 
     async def _run(
-        self, job: _Job, procedure: Procedure, values: Mapping[str, Json], before: _Work | None
+        self, job: Job, procedure: Procedure, values: Mapping[str, Json], before: _Work | None
     ) -> _Work:
         changing = before is not None and bool(procedure.change)
         steps = procedure.change if changing else procedure.steps
@@ -109,7 +103,7 @@ class LocalBackend:
         template = procedure.say_changed if changing else procedure.say
         return _Work(values, results, fill(template, said), finished=True)
 
-    async def _call(self, job: _Job, name: str, arguments: dict[str, Json]) -> Outcome:
+    async def _call(self, job: Job, name: str, arguments: dict[str, Json]) -> Outcome:
         """Run one tool; a look-up already made on the same state is not made again."""
         key = f"{name}({sorted(arguments.items())!r}) on {self._tools.state!r}"
         if key in self._looked_up:
@@ -148,7 +142,9 @@ class LocalBackend:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class Job:
+    """One delegation at work."""
+
     delegation_id: str
     clock: Clock
     tell: Tell

@@ -3,7 +3,7 @@
 Keys read: ``today`` (ISO day), ``unavailable`` (full slots, ``YYYY-MM-DDTHH:MM``,
 or a whole day ``YYYY-MM-DD``), ``capacity`` (most guests at one time over all its
 reservations), ``reservations`` (list), ``authorized_reservation_ids`` (what this
-caller may cancel), ``large_party`` (``{"size", "last_seating"}``),
+caller may look up, change and cancel), ``large_party`` (``{"size", "last_seating"}``),
 ``seating_every_minutes`` (15 unless given: tables are given at these minutes past
 the hour only). Keys written after a booking: ``reservation_created``,
 ``guest_name``, ``date``, ``time``, ``party_size``, ``seating`` if asked for,
@@ -78,15 +78,35 @@ STATE: dict[str, Json] = {
 
 
 def check_availability(
-    state: State, date: str, time: str, party_size: int, seating: str | None = None
+    state: State,
+    date: str,
+    time: str,
+    party_size: int,
+    seating: str | None = None,
+    reservation_id: str = "",
 ) -> Json:
-    """Say whether a table is free, and the nearest free times if not."""
+    """Say whether a table is free, and the nearest free times if not.
+
+    The guests of the reservation that is to be moved there do not count against it.
+    """
     asked: State = {"date": date, "time": time, "party_size": party_size}
     if seating is not None:
         asked["seating"] = seating
-    free = _is_free(state, date, time, party_size)
-    alternatives: list[Json] = [] if free else list(_nearest(state, date, time, party_size))
+    free = _is_free(state, date, time, party_size, but=reservation_id)
+    alternatives: list[Json] = []
+    if not free:
+        alternatives += _nearest(state, date, time, party_size, but=reservation_id)
     return {**asked, "available": free, "alternatives": alternatives}
+
+
+def find_reservation(state: State, reservation_id: str) -> Json:
+    """Return the details of a reservation that this caller may manage."""
+    found = _own(state, reservation_id, "look up")
+    if found is None:
+        raise ToolRefused(f"there is no reservation {reservation_id}")
+    if found.get("cancelled") is True:
+        raise ToolRefused(f"reservation {reservation_id} is cancelled already")
+    return dict(found)
 
 
 def create_reservation(
@@ -109,9 +129,13 @@ def create_reservation(
     }
     if seating is not None:
         details["seating"] = seating
-    reservation_id = f"R-{len(booked) + 1:03d}"
+    reservation_id = _free_number(booked)
     booked.append({"reservation_id": reservation_id, **details, "cancelled": False})
     state["reservations"] = booked
+    allowed = state.get("authorized_reservation_ids")
+    if isinstance(allowed, list):
+        # Whoever books may manage what was booked.
+        state["authorized_reservation_ids"] = [*allowed, reservation_id]
     state.update({"reservation_created": True, "reservation_id": reservation_id, **details})
     return {"reservation_created": True, "reservation_id": reservation_id, **details}
 
@@ -127,7 +151,7 @@ def modify_reservation(
 ) -> Json:
     """Change a reservation made in this call or one the caller may manage."""
     booked = _reservations(state)
-    found = _reservation(booked, reservation_id)
+    found = _own(state, reservation_id, "change")
     if found is None or found.get("cancelled") is True:
         raise ToolRefused(f"there is no reservation {reservation_id}")
     changes: State = {
@@ -142,23 +166,22 @@ def modify_reservation(
         if value is not None
     }
     new = {**found, **changes}
+    if lacking := {"date", "time", "party_size"} - new.keys():
+        raise ToolRefused(f"reservation {reservation_id} has no {min(lacking)}")
     if not _is_free(
         state, str(new["date"]), str(new["time"]), int(str(new["party_size"])), but=reservation_id
     ):
         raise ToolRefused(_none_free(str(new["date"]), str(new["time"]), new["party_size"]))
     found.update(changes)
     state["reservations"] = booked
-    state.update(changes)
+    state.update({"reservation_id": reservation_id, **changes})
     return {"reservation_id": reservation_id, **changes}
 
 
 def cancel_reservation(state: State, reservation_id: str) -> Json:
     """Cancel a reservation that this caller may manage."""
-    allowed = state.get("authorized_reservation_ids")
-    if isinstance(allowed, list) and reservation_id not in allowed:
-        raise ToolRefused(f"reservation {reservation_id} is not yours to cancel")
     booked = _reservations(state)
-    found = _reservation(booked, reservation_id)
+    found = _own(state, reservation_id, "cancel")
     if found is None:
         raise ToolRefused(f"there is no reservation {reservation_id}")
     if found.get("cancelled") is True:
@@ -177,6 +200,21 @@ def _none_free(date: str, time: str, party_size: Json) -> str:
 def _reservations(state: State) -> list[Json]:
     booked = state.get("reservations")
     return booked if isinstance(booked, list) else []
+
+
+def _own(state: State, reservation_id: str, to_do: str) -> State | None:
+    """Return a reservation that the caller may manage, None if there is none; or refuse."""
+    allowed = state.get("authorized_reservation_ids")
+    if isinstance(allowed, list) and reservation_id not in allowed:
+        raise ToolRefused(f"reservation {reservation_id} is not yours to {to_do}")
+    return _reservation(_reservations(state), reservation_id)
+
+
+def _free_number(booked: list[Json]) -> str:
+    number = len(booked) + 1
+    while _reservation(booked, f"R-{number:03d}") is not None:
+        number += 1
+    return f"R-{number:03d}"
 
 
 def _reservation(booked: list[Json], reservation_id: str) -> State | None:
@@ -211,7 +249,7 @@ def _is_free(state: State, date: str, time: str, party_size: int, but: str = "")
     return seated + party_size <= capacity
 
 
-def _nearest(state: State, date: str, time: str, party_size: int) -> list[str]:
+def _nearest(state: State, date: str, time: str, party_size: int, but: str = "") -> list[str]:
     """Return up to two free times of the same day, nearest first.
 
     They lie half an hour or more away, but right beside a time at which no table
@@ -225,7 +263,7 @@ def _nearest(state: State, date: str, time: str, party_size: int) -> list[str]:
             on_time = minutes % step == 0 and (apart == 1 or distance % 30 == 0)
             if on_time and 0 <= minutes < 24 * 60:
                 clock = f"{minutes // 60:02}:{minutes % 60:02}"
-                if _is_free(state, date, clock, party_size):
+                if _is_free(state, date, clock, party_size, but):
                     found.append(clock)
     return found[:2]
 

@@ -20,19 +20,31 @@ from duplex.values import Json
 class Errand:
     """One thing a caller may want done.
 
-    ``cues`` are the words by which a caller asks for it. ``needs`` are the slots
+    ``cues`` are the words by which a caller asks for it; `` ... `` in one stands for
+    up to three words. ``needs`` are the slots
     without which it is not delegated, in the order they are asked for; ``may``
-    are taken when offered and never asked for. ``confirm`` is a question put
-    before the work is delegated. ``then`` names the errand that a yes to the
-    result's own question leads to.
+    are taken when offered and never asked for; of those in ``one_of``, if there
+    are any, at least one is needed, and ``ask`` is the question for them.
+    ``confirm`` is a question put before the work is delegated, without a yes to
+    which the backend does nothing; ``read_back`` is one that only the assistant
+    puts, to hear of what it understood wrongly. ``then`` names the errand that a
+    yes to the result's own question leads to. An errand that is about something
+    made before goes ``over`` those that make it, wherever in a line their cues
+    stand, and stands aside for ``again``: the errand that has been dealt with in
+    this call, and whose details are what is to be changed then.
     """
 
     name: str
     cues: tuple[str, ...]
     needs: tuple[str, ...]
     may: tuple[str, ...] = ()
+    one_of: tuple[str, ...] = ()
+    ask: str = ""
     confirm: str = ""
+    read_back: str = ""
     then: str = ""
+    over: tuple[str, ...] = ()
+    again: str = ""
 
     @property
     def slots(self) -> tuple[str, ...]:

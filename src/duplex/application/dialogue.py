@@ -35,13 +35,15 @@ class Turn:
     """What one caller line did to the call.
 
     ``given`` are the slots spoken of, ``changed`` those that got a new value,
-    ``doubted`` those whose value cannot be told any more, ``cued`` whether an
-    errand was named, ``yes``/``no`` how a question was answered.
+    ``doubted`` those whose value cannot be told any more, ``taken`` whether what is
+    new was offered and only agreed to, ``cued`` whether an errand was named,
+    ``yes``/``no`` how a question was answered.
     """
 
     given: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
     doubted: frozenset[str] = frozenset()
+    taken: bool = False
     cued: bool = False
     yes: bool = False
     no: bool = False
@@ -105,6 +107,8 @@ class Tracker:
         self.asked = tuple(dict.fromkeys(name for _, name in sorted(asked))) or tuple(offers)
         said = " ".join(asking)
         errand = self.errand
+        if errand and asking and not self.asked and self.undecided and not self.missing():
+            self.asked = errand.one_of
         self._confirming = bool(
             errand and errand.confirm and _has_cue(errand, said) and not self.missing()
         )
@@ -146,6 +150,7 @@ class Tracker:
             given=frozenset(values),
             changed=changed,
             doubted=reading.doubted,
+            taken=bool(changed) and not reading.values,
             cued=cued,
             yes=yes,
             no=no,
@@ -179,6 +184,12 @@ class Tracker:
         errand = self.errand or self.desk.errands[0]
         return tuple(name for name in errand.needs if name not in self.values)
 
+    @property
+    def undecided(self) -> bool:
+        """Whether the errand wants one more of some details, and has none of them."""
+        errand = self.errand or self.desk.errands[0]
+        return bool(errand.one_of) and not any(name in self.values for name in errand.one_of)
+
     def not_allowed(self) -> Slot | None:
         """Return the slot whose value this caller may not have handled."""
         errand = self.errand or self.desk.errands[0]
@@ -211,8 +222,12 @@ class Tracker:
             for cue in errand.cues
             if (at := _cue_at(cue, low)) is not None
         ]
+        beaten = {name for _, _, errand in found for name in errand.over}
+        found = [item for item in found if item[2].name not in beaten]
         if found:
             best = min(found, key=lambda item: item[:2])[2]
+            if self.errand is not None and self.errand.name == best.again and not self.missing():
+                best = self.errand
             if best is not self.errand:
                 self.errand, self.confirmed = best, False
             return True
@@ -259,7 +274,8 @@ def _spoken_of(slot: Slot, low: str) -> bool:
 
 
 def _cue_at(cue: str, low: str) -> int | None:
-    match = re.search(rf"(?<![\w'-]){re.escape(cue.lower())}(?![\w'-])", low)
+    words = re.escape(cue.lower()).replace(r"\ \.\.\.\ ", r"(?: [\w']+){0,3} ")
+    match = re.search(rf"(?<![\w'-]){words}(?![\w'-])", low)
     return None if match is None else match.start()
 
 

@@ -75,12 +75,14 @@ def read(
     known = known or {}
     masked = clean(text)
     candidates: list[Found] = []
-    for kind in ("date", "phone", "time", "code", "count", "choice", "name"):
+    for kind in ("date", "phone", "code", "time", "weak code", "count", "choice", "name"):
+        # Only the letters of a code keep its digits from being a time.
+        weak, kind = kind.startswith("weak"), kind.removeprefix("weak ")
         wanted = [slot for slot in slots if slot.type == kind]
         if not wanted:
             continue
         for found in _find(kind, masked, wanted, calendar, asked):
-            if _free(masked, found):
+            if _free(masked, found) and (kind != "code" or weak is not found.strong):
                 candidates.append(found)
                 masked = _mask(masked, found)
     candidates = _settle_bare(candidates, clean(text), masked, slots, asked, known, calendar)

@@ -135,8 +135,13 @@ def _check(application: Application) -> None:
         for name in errand.slots:
             if name not in slots:
                 raise InputError(f"{where}: errand {errand.name} needs unknown slot {name!r}")
-        if errand.then and errand.then not in errands:
-            raise InputError(f"{where}: errand {errand.name} leads to unknown {errand.then!r}")
+        for other in (errand.then, errand.again, *errand.over):
+            if other and other not in errands:
+                raise InputError(f"{where}: errand {errand.name} leads to unknown {other!r}")
+        if errand.one_of and not (errand.ask and set(errand.one_of) <= set(errand.slots)):
+            raise InputError(
+                f"{where}: errand {errand.name}: one_of wants a question in ask, and slots of may"
+            )
         if errand.name not in application.procedures:
             raise InputError(f"{where}: errand {errand.name} has no procedure")
     for name, procedure in application.procedures.items():

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from difflib import SequenceMatcher
 
 from duplex.application.reading import Found
-from duplex.application.words import NUMBER, ONES, ORDINAL, ORDINALS, TENS
+from duplex.application.words import NUMBER, ONES, ORDINAL, ORDINALS, TENS, is_backchannel
 
 _WORDS = """
     a about absolutely actually again ah all alright also am an and another any anything are
@@ -62,8 +64,17 @@ _WEAK = (
 def find_names(text: str, *, asked: bool = False) -> Iterator[Found]:
     """Yield names; weak ones only when ``asked``."""
     spelled = _spelled(text)
-    if spelled is not None:
-        yield spelled
+    if spelled is None:
+        yield from _said_names(text, asked=asked)
+        return
+    # Letters and the name beside them are one name, heard twice.
+    rest = text[: spelled.start] + "." * (spelled.end - spelled.start) + text[spelled.end :]
+    named = [str(name.value) for name in _said_names(rest, asked=True) if name.end < spelled.end]
+    value = with_letters(named[0] if named else "", str(spelled.value))
+    yield replace(spelled, value=value)
+
+
+def _said_names(text: str, *, asked: bool) -> Iterator[Found]:
     for cue in _STRONG:
         for match in re.finditer(rf"(?i)\b{cue}[:,]? {_RUN}", text):
             if found := _name(match, text, any_case=True):
@@ -104,6 +115,8 @@ def _can_be_name(word: str, *, any_case: bool) -> bool:
     low = word.lower()
     if low in ONES or low in TENS or low in ORDINALS or low in _NOT_NAMES:
         return False
+    if is_backchannel(word):
+        return False
     return any_case or word[0].isupper()
 
 
@@ -129,13 +142,52 @@ def _capital(word: str) -> str:
     return re.sub(r"^([OD]'|.+-)(\w)", lambda m: m[1] + m[2].upper(), word)
 
 
+def spelled_out(word: str) -> str:
+    """Say how a word is spelled: ``Maya is spelled M, A, Y, A.``"""
+    letters = ", ".join(letter.upper() for letter in word if letter.isalpha())
+    return f"{word} is spelled {letters}."
+
+
+_SOUND_ALIKE = ("BCDEGPTVZ", "AHJK", "FSX", "MN", "QUW", "IY")
+"""Letters whose names ears take for each other."""
+_LIKE = {ord(letter): group[0] for group in _SOUND_ALIKE for letter in group}
+
+
+def with_letters(name: str, letters: str) -> str:
+    """Put letters that were heard into the word of ``name`` they fit best.
+
+    A letter that may be the word's own is the word's, and so is one that got lost: of
+    letters alone, ears confuse many. Where no word is like them, they are the name.
+    """
+    words = name.split()
+    fits = [_fit(word, letters) for word in words]
+    if not fits or max(fit.ratio() for fit in fits) < 0.5:
+        return letters.title()
+    at = max(range(len(words)), key=lambda index: fits[index].ratio())
+    merged = ""
+    for kind, i, j, k, n in fits[at].get_opcodes():
+        merged += words[at][i:j] if kind in ("equal", "delete") else letters[k:n]
+    words[at] = merged.title()
+    return " ".join(words)
+
+
+def _fit(word: str, letters: str) -> SequenceMatcher[str]:
+    like = (word.upper().translate(_LIKE), letters.upper().translate(_LIKE))
+    return SequenceMatcher(None, *like, autojunk=False)
+
+
 def _spelled(text: str) -> Found | None:
-    """``M-A-Y-A`` or ``M, A, Y, A``: three letters or more, one at a time."""
+    """``M-A-Y-A`` or ``M, A, Y, A``: three letters or more, one at a time.
+
+    Small letters are letters only where somebody says that this is a spelling.
+    """
     match = re.search(r"\b([A-Za-z])(?:(?:[-,. ]{1,2})([A-Za-z])\b){2,}", text)
-    if match is None or (" " not in match[0] and "-" not in match[0] and "." not in match[0]):
+    if match is None:
         return None
     letters = "".join(re.findall(r"[A-Za-z]", match[0]))
-    if not re.search(r"[A-Z]", match[0]):
+    if not re.search(r"[A-Z]", match[0]) and "spell" not in text[: match.start()].lower():
+        return None
+    if is_backchannel(match[0]):
         return None
     return Found(kind="name", value=letters.title(), start=match.start(), end=match.end())
 

@@ -330,6 +330,11 @@ _SOUNDS_LIKE = {
 }
 
 
+_DIGITS = (
+    # One after the other ("R 3 1 8", "R-3-1-A" for the last eight), in two parts
+    # ("R-3-18", "R-300-18"), or as one number.
+    r"(?:\d(?:[ ,-]{1,2}\d(?!\d)){1,5}(?:-?a)?|\d{1,4}-\d{1,2}|\d{1,6})"
+)
 _NAMED = re.compile(
     r"\b(?:reservation|booking|order|cancel|change|number|reference|code|id|meant|it's|it is)"
     r"(?: (?:number|id|code|is))? $"
@@ -342,8 +347,12 @@ def find_codes(text: str, prefix: str) -> Iterator[Found]:
         _SOUNDS_LIKE.get(prefix.lower(), re.escape(prefix.lower())) if prefix else r"[a-z]{1,3}"
     )
     low = text.lower()
-    figures = rf"(?:\d{{1,6}}|{NUMBER} hundred(?: (?:and )?{NUMBER})?|{NUMBER}(?: {NUMBER})*)"
-    for match in re.finditer(rf"(?<![\w'])(?P<l>{letters})[ .-]{{0,2}}(?P<n>{figures})(?!\w)", low):
+    figures = (
+        rf"(?:{_DIGITS}|{NUMBER} hundred(?: (?:and )?{NUMBER})?|{NUMBER}(?: (?:{NUMBER}|oh))*)"
+    )
+    for match in re.finditer(
+        rf"(?<![\w'])(?P<l>{letters})[ .,-]{{0,2}}(?P<n>{figures})(?!\w)", low
+    ):
         exact = (text[match.start("l")].isupper() and match["l"] == match["l"][:3]) or match[
             "l"
         ] == prefix.lower()
@@ -360,8 +369,11 @@ def find_codes(text: str, prefix: str) -> Iterator[Found]:
 
 
 def _figures(words: str) -> str:
-    if words.isdigit():
-        return words
+    if words[0].isdigit() and not re.search("[b-z]", words):
+        first, *more = re.findall(r"\d+", re.sub("-?a$", " 8", words))
+        if len(first) == 3 and first.endswith("00") and len(more) == 1:
+            return str(int(first) + int(more[0]))
+        return "".join([first, *more])
     if match := re.fullmatch(r"(\S+) hundred(?: (?:and )?(.+))?", words):
         return str((number(match[1]) or 0) * 100 + (number(match[2]) or 0 if match[2] else 0))
     return "".join(str(number(part) or 0) for part in words.split())

@@ -1,4 +1,4 @@
-"""The default application: a restaurant that books, checks and cancels tables.
+"""The default application: a restaurant that books, checks, changes and cancels tables.
 
 What its state holds, and its tools, are in ``bookings.py``.
 
@@ -10,12 +10,15 @@ seated no later than half past eight; tables are given at every quarter of an ho
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from duplex.application.bookings import (
     STATE,
     TIME,
     cancel_reservation,
     check_availability,
     create_reservation,
+    find_reservation,
     modify_reservation,
 )
 from duplex.application.desk import Errand
@@ -34,6 +37,13 @@ _NAME: dict[str, Json] = {
     "guest_name": {"type": "string", "minLength": 1, "description": "Name the caller gave"}
 }
 _ID: dict[str, Json] = {"reservation_id": {"type": "string", "minLength": 1}}
+_MOVING: dict[str, Json] = {
+    "reservation_id": {
+        "type": "string",
+        "minLength": 1,
+        "description": "A reservation that is to be moved there: its own guests count once",
+    }
+}
 
 
 def _object(properties: dict[str, Json], required: list[Json]) -> dict[str, Json]:
@@ -47,6 +57,13 @@ def _object(properties: dict[str, Json], required: list[Json]) -> dict[str, Json
 
 _WANTED: list[Json] = ["date", "time", "party_size"]
 _BOOKING = {name: name for name in ("date", "time", "party_size", "seating")}
+_NOUNS = ("reservation", "booking", "table")
+# "To change" may come out of ears as "exchange".
+_CHANGE_CUES = (
+    *(f"{verb} ... {noun}" for verb in ("change", "exchange", "move") for noun in _NOUNS),
+    *("reschedule", "modify", "need to move it", "like to move it", "have it moved"),
+)
+_NUMBER = {"reservation_id": "reservation_id"}
 _CHECK = Step(
     tool="check_availability",
     arguments=_BOOKING,
@@ -58,6 +75,9 @@ _CHECK = Step(
             "[ I can offer {alternatives} instead. Would that work for you?]",
         ),
     ),
+)
+_MODIFY = Step(
+    tool="modify_reservation", arguments={**_NUMBER, "guest_name": "guest_name", **_BOOKING}
 )
 
 application = Application(
@@ -139,6 +159,8 @@ application = Application(
             cues=("book", "booking", "reserve", "make a reservation", "a reservation for"),
             needs=("date", "guest_name", "party_size", "time"),
             may=("seating",),
+            read_back="So that's a[ {seating}] table for {party_size} on {date} at {time}, "
+            "under {guest_name}. Is that right?",
         ),
         Errand(
             name="check",
@@ -148,10 +170,23 @@ application = Application(
             then="book",
         ),
         Errand(
+            name="change",
+            cues=_CHANGE_CUES,
+            needs=("reservation_id",),
+            may=("date", "time", "party_size", "seating", "guest_name"),
+            one_of=("date", "time", "party_size", "seating", "guest_name"),
+            ask="What would you like to change?",
+            read_back="So reservation {reservation_id} is to be[ on {date}][ at {time}]"
+            "[ for {party_size}][, {seating}][, under {guest_name}]. Is that right?",
+            over=("book", "check"),
+            again="book",
+        ),
+        Errand(
             name="cancel",
             cues=("cancel", "cancelled", "canceled", "cancellation", "call off", "exception"),
             needs=("reservation_id",),
             confirm="Would you like me to cancel reservation {reservation_id}?",
+            over=("book", "check"),
         ),
     ),
     procedures={
@@ -162,16 +197,7 @@ application = Application(
             ),
             say="Your [{seating} ]table for {party_size} is booked for {date} at {time}, "
             "under {guest_name}.",
-            change=(
-                Step(
-                    tool="modify_reservation",
-                    arguments={
-                        "reservation_id": "reservation_id",
-                        "guest_name": "guest_name",
-                        **_BOOKING,
-                    },
-                ),
-            ),
+            change=(_MODIFY,),
             say_changed="I've changed it. Your [{seating} ]table for {party_size} is booked for "
             "{date} at {time}, under {guest_name}.",
         ),
@@ -180,19 +206,32 @@ application = Application(
             say="Yes, a[ {seating}] table for {party_size} is available on {date} at {time}. "
             "Would you like me to book it?",
         ),
-        "cancel": Procedure(
+        "change": Procedure(
             steps=(
-                Step(tool="cancel_reservation", arguments={"reservation_id": "reservation_id"}),
+                Step(tool="find_reservation", arguments=_NUMBER),
+                replace(_CHECK, arguments={**_BOOKING, **_NUMBER}),
+                _MODIFY,
             ),
-            say="Reservation {reservation_id} is cancelled.",
+            say="I've changed reservation {reservation_id}. It is now a[ {seating}] table for "
+            "{party_size} on {date} at {time}, under {guest_name}.",
+        ),
+        "cancel": Procedure(
+            steps=(Step(tool="cancel_reservation", arguments=_NUMBER),),
+            say="I've cancelled reservation {reservation_id}.",
         ),
     },
     tools=(
         Tool(
             name="check_availability",
             description="Look whether a table is free; changes nothing.",
-            parameters=_object(_TABLE, _WANTED),
+            parameters=_object({**_TABLE, **_MOVING}, _WANTED),
             run=check_availability,
+        ),
+        Tool(
+            name="find_reservation",
+            description="Look up a reservation the caller may manage; changes nothing.",
+            parameters=_object(_ID, ["reservation_id"]),
+            run=find_reservation,
         ),
         Tool(
             name="create_reservation",

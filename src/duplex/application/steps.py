@@ -8,12 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from duplex.application.dialogue import Tracker
 from duplex.application.model import Step
 from duplex.application.slots import Slot, spoken
+from duplex.application.template import fill
 from duplex.values import Json
 
 BROKE = "something went wrong here"
 """What is said of a tool that broke; its error is for whoever reads the events."""
+
+
+def said_first(tracker: Tracker) -> str:
+    """Return what must be said before the errand can be worked on, "" if nothing."""
+    desk, values = tracker.desk, tracker.details()
+    errand = tracker.errand or desk.errands[0]
+    refused = tracker.not_allowed()
+    if refused is not None:
+        return fill(refused.refusal, desk.said(values))
+    missing = tracker.missing()
+    if missing:
+        return ask_for([desk.slot(name) for name in missing[:2]])
+    if tracker.undecided:
+        return errand.ask
+    if errand.confirm and not tracker.confirmed:
+        return fill(errand.confirm, desk.said(values))
+    return ""
 
 
 def arguments_of(step: Step, known: Mapping[str, Json]) -> dict[str, Json]:

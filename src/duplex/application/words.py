@@ -109,8 +109,8 @@ def is_nothing(text: str) -> bool:
 
 def is_backchannel(text: str) -> bool:
     """Whether ``text`` only shows that its speaker listens."""
-    # Ears write hummed sounds as letters: "MMM", "NMM", "in mmm".
-    left = re.sub(r"\b(?:(?:in|and) )?[mnh]{2,}\b", "mm", bare(text))
+    # Ears write hummed sounds as letters: "MMM", "NMM", "in mmm", "N-M-N-M".
+    left = re.sub(r"\b(?:(?:in|and) )?[mnh](?:[- ]?[mnh])+\b", "mm", bare(text))
     while left:
         for phrase in sorted(_PHRASES_OF_LISTENING, key=len, reverse=True):
             if left == phrase or left.startswith(phrase + " "):

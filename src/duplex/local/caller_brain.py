@@ -41,6 +41,7 @@ class CallerBrain:
         self._interjections = Interjections(brief, self._chance)
         self._agenda = Agenda(brief.agenda)
         self._names_heard: set[str] = set()
+        self._spelled = False
         self._outstanding: list[Say] = []
         self._unsaid: Say | None = None
         self._last = ""
@@ -50,7 +51,7 @@ class CallerBrain:
         self._holding = False
         self._deaf_once = False
         self._doubted = False
-        self._tries = {"prompt": 0, "pardon": 0, "correct": 0}
+        self._tries = {"prompt": 0, "pardon": 0, "correct": 0, "confirm": 0}
 
     @classmethod
     def from_instructions(cls, instructions: str, seed: int) -> CallerBrain:
@@ -147,6 +148,8 @@ class CallerBrain:
             return self._pardon()
         if meaning.farewell and not meaning.question:
             return self._leave("completed" if meaning.done else "refused")
+        if meaning.spell and (spelled := self._spell()):
+            return spelled
         if meaning.repeat:
             return self._repeat()
         if meaning.done:
@@ -165,7 +168,7 @@ class CallerBrain:
             return self._doubt()
         if not meaning.question:
             return ()
-        if self._tries["correct"] and not self._tries["pardon"]:
+        if (self._tries["correct"] or self._tries["confirm"]) and not self._tries["pardon"]:
             # Asked what should be different: the correction once more.
             self._tries["pardon"] += 1
             return self._repeat()
@@ -209,8 +212,7 @@ class CallerBrain:
         return self._give([item], [key for key in meaning.asks if key not in item.facts])
 
     def _on_done(self, meaning: Meaning) -> Sequence[Act]:
-        wrong = self._known.wrong(meaning, self._agenda.told, final=True)
-        wrong = [key for key in wrong if not self._was_heard_so(key, meaning)]
+        wrong = self._wrong(meaning, final=True)
         if wrong:
             self._tries["correct"] += 1
             if self._tries["correct"] >= PATIENCE:
@@ -218,11 +220,20 @@ class CallerBrain:
             return self._correct(meaning, wrong)
         return self._carry_on("completed") if self._agenda.owed() else self._leave("completed")
 
-    def _was_heard_so(self, key: str, meaning: Meaning) -> bool:
-        """A name that sounds just as wrong after it was put right may be these ears' fault."""
-        if self._tries["correct"] and any(fact.kind == "name" for fact in self._known.get([key])):
-            return {str(value) for value in meaning.values[key]} <= self._names_heard
-        return False
+    def _wrong(self, meaning: Meaning, *, final: bool = False) -> list[str]:
+        """Return the facts said wrongly, but for what may be these ears' own fault.
+
+        That is a name that was put right and spelled, and sounds just as wrong again.
+        """
+        wrong = self._known.wrong(meaning, self._agenda.told, final=final)
+        names = {fact.key for fact in self._known.get(wrong) if fact.kind == "name"}
+        return [
+            key
+            for key in wrong
+            if key not in names
+            or not self._spelled
+            or not {str(value) for value in meaning.values[key]} <= self._names_heard
+        ]
 
     def _on_refused(self, meaning: Meaning) -> Sequence[Act]:
         """Nothing on the agenda answers a refusal: take or seek an alternative, or give up."""
@@ -240,8 +251,11 @@ class CallerBrain:
     def _on_confirm(self, meaning: Meaning) -> Sequence[Act]:
         if not meaning.confirm:
             return ()
-        wrong = self._known.wrong(meaning, self._agenda.told)
+        wrong = self._wrong(meaning)
         if wrong:
+            self._tries["confirm"] += 1
+            if self._tries["confirm"] > PATIENCE:
+                return self._leave("refused")
             return self._correct(meaning, wrong)
         # What is agreed to is wanted from now on.
         self._known.take_offer(meaning, self._agenda.told)
@@ -288,20 +302,29 @@ class CallerBrain:
         if item is not None and (item.response_hint or not set(item.facts) & set(wrong)):
             return self._give([item], ())
         active = {fact.key: fact for fact in self._known.active(self._agenda.told, final=True)}
-        self._names_heard |= {
-            str(value)
-            for key in wrong
-            if active[key].kind == "name"
-            for value in meaning.values[key]
-        }
+        names = [key for key in wrong if active[key].kind == "name"]
+        again = bool(names and self._names_heard)
+        self._names_heard |= {str(value) for key in names for value in meaning.values[key]}
         parts = [active[key].corrected(meaning.values[key][-1]) for key in wrong]
         text = words.sentence(f"Sorry, no, {' and '.join(parts)}")
+        if again:
+            # Saying it was of no use: letters are.
+            self._spelled = True
+            text = f"{text} {active[names[0]].spelled(self._names_heard)}"
         if item is None:
             return self._say(text, action=Action.CORRECT)
         rest = [fact for key, fact in active.items() if key in item.facts and key not in wrong]
         if rest:
             text = f"{text} {together([fact.said(self._chance) for fact in rest])}"
         return self._say(text, items=(item.id,), action=Action.CORRECT)
+
+    def _spell(self) -> Sequence[Act]:
+        """Say the name and its letters: of the words that were misheard, or of all."""
+        name = next((f for f in self._known.active(self._agenda.told) if f.kind == "name"), None)
+        if name is None:
+            return ()
+        self._spelled = True
+        return self._say(f"{name.value}. {name.spelled(self._names_heard)}")
 
     def _repeat(self) -> Sequence[Act]:
         lead = self._chance.pick("repeat", ("", "Sure. ", "Yes. ", "I said: "))

@@ -10,11 +10,11 @@ from __future__ import annotations
 import datetime as dt
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from duplex.application.names import find_names
+from duplex.application.names import find_names, spelled_out
 from duplex.application.prompts import Scalar
 from duplex.application.reading import (
     Found,
@@ -108,6 +108,13 @@ class Fact:
             return str(self.value)[5:] == str(value)[5:]
         return self.value == value
 
+    def spelled(self, misheard: Iterable[str] = ()) -> str:
+        """Say the letters of a name: of its words that none of ``misheard`` holds, or of all."""
+        heard = {_sound(word) for name in misheard for word in name.split()}
+        every = str(self.value).split()
+        words = [word for word in every if _sound(word) not in heard] if heard else every
+        return " ".join(spelled_out(word) for word in words or every)
+
     def said(self, chance: Chance) -> str:
         """Say the fact as part of a sentence, one of several ways."""
         value = spoken(self.kind, self.value)
@@ -134,6 +141,8 @@ class Fact:
         if self.kind == "name":
             # A name these ears may have made up is not put into the other side's.
             return f"the name is {value}"
+        if self.kind == "code":
+            return f"it should be {value}"
         lead = {"date": "on ", "time": "at ", "count": "for "}.get(self.kind, "")
         return f"it should be {lead}{value}, not {spoken(self.kind, wrong)}"
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from duplex.application.desk import Desk
 from duplex.application.dialogue import Tracker, Turn
+from duplex.application.names import spelled_out
 from duplex.application.prompts import desk_from
 from duplex.application.template import fill
 from duplex.application.words import (
@@ -53,11 +54,15 @@ _ELSE = (
     "Can I do anything else for you?",
 )
 _WELCOME = ("You're welcome.", "My pleasure.", "Happy to help.")
+_WHAT = "I'm sorry about that. What should I change?"
+_OTHER = "What other day or time would suit you?"
+_SPELL = "How do you spell the name?"
 _STILL = "Thanks for holding, I'm still checking."
 _CORRECTS = re.compile(
     r"\b(?:should be|should have been|wrong|incorrect|not right|isn't right|not correct|"
     r"i said|i meant|correct(?:ion| that)|change (?:it|that|the)|mistake)\b"
 )
+_ASKS_LETTERS = re.compile(r"\bspell(?:ed|ing|s)?\b.*\?|\b(?:can|could|would) you spell\b")
 _TOLD_TO_OPEN = re.compile(r"\b(?:greet|open|begin|start|speak first|say hello|caller is)\b", re.I)
 
 
@@ -73,6 +78,9 @@ class HostBrain:
         self._waiting = 0
         self._answered: set[str] = set()
         self._delegated = ""
+        self._read_back = ""
+        self._agreed = ""
+        self._unclear = ""
         self._result = ""
         self._result_cut = False
         self._last = ""
@@ -105,6 +113,8 @@ class HostBrain:
         if not turn.changed:
             if is_farewell(text) or says_all(text):
                 return self._close(self._desk.farewell)
+            if _ASKS_LETTERS.search(text.lower()) and (letters := self._letters()):
+                return self._say(letters)
             if asks_repeat(text) and self._last:
                 return self._say(_without_lead(self._last))
             if self._result_cut:
@@ -176,14 +186,39 @@ class HostBrain:
             return self._say(fill(refused.refusal, said))
         if tracker.missing():
             return self._ask(turn, lost=bool(turn.doubted))
-        if tracker.signature() != self._delegated:
-            errand = tracker.errand or self._desk.errands[0]
-            if errand.confirm and not tracker.confirmed:
-                if turn.no and not turn.changed:
-                    return self._say("All right, I'll leave it as it is. Anything else?")
-                return self._say(fill(errand.confirm, said))
+        errand = tracker.errand or self._desk.errands[0]
+        if tracker.undecided:
+            return self._say(errand.ask)
+        if tracker.signature() == self._delegated:
+            return self._after_result(turn, text)
+        if errand.confirm and not tracker.confirmed:
+            if turn.no and not turn.changed:
+                return self._say("All right, I'll leave it as it is. Anything else?")
+            return self._say(fill(errand.confirm, said))
+        if errand.read_back and tracker.signature() != self._agreed:
+            return self._reads_back(turn, text, fill(errand.read_back, said))
+        return self._delegate()
+
+    def _reads_back(self, turn: Turn, text: str, words: str) -> Sequence[Act]:
+        """Have what was understood agreed to; what is denied is asked for again."""
+        signature = self._tracker.signature()
+        if turn.taken:
+            self._agreed = signature
             return self._delegate()
-        return self._after_result(turn, text)
+        if signature != self._read_back:
+            self._read_back = signature
+            return self._say(words)
+        if turn.yes and not turn.no:
+            self._agreed = signature
+            return self._delegate()
+        if turn.no or _CORRECTS.search(text.lower()):
+            return self._put_right(turn, text) or self._say(_WHAT)
+        if self._unclear != signature:
+            self._unclear = signature
+            return self._say(words)
+        # Neither a yes nor a no, twice: whoever does not object agrees.
+        self._agreed = signature
+        return self._delegate()
 
     def _delegate(self) -> Sequence[Act]:
         self._delegated = self._tracker.signature()
@@ -193,26 +228,41 @@ class HostBrain:
     def _after_result(self, turn: Turn, text: str) -> Sequence[Act]:
         """The caller spoke after a result without changing anything."""
         corrects = _CORRECTS.search(text.lower()) and not turn.given and not turn.yes
-        if corrects and self._tracker.doubt(text) and self._tracker.missing():
-            # Something is to be put right and was lost on the way: it is asked for again.
-            return self._ask(turn, lost=True)
-        if turn.no and turn.given and self._tracker.doubt_names(turn.given):
-            # A name that is said to be wrong and sounds the same was not understood.
-            return self._ask(turn, lost=True)
+        if asked := self._put_right(turn, text):
+            return asked
         if turn.no and questions(self._result):
-            return self._say("No problem. What other day or time would suit you?")
+            return self._say(f"No problem. {_OTHER}")
         if (turn.no or questions(self._result)) and turn.given:
             # What was written down may differ from what was understood here.
             return self._delegate()
         if turn.yes and self._tracker.confirmed and questions(self._result):
             return self._delegate()
-        if turn.changed and self._result:
-            return self._say(self._result)
+        if turn.changed:
+            return self._delegate()
         if turn.no or corrects:
-            return self._say("I'm sorry about that. What should I change?")
+            return self._say(_WHAT)
         if questions(text) and self._result:
             return self._say(self._result)
+        if self._tracker.offers and not turn.given:
+            # An answer to an offer, lost on the way.
+            return self._say(f"{self._pick('pardon', _PARDON)} {_OTHER}")
         return self._say(self._pick("else", _ELSE))
+
+    def _letters(self) -> str:
+        """Spell the names that were understood, if there are any."""
+        slots = self._desk.slots
+        names = [self._tracker.values.get(slot.name) for slot in slots if slot.type == "name"]
+        return " ".join(spelled_out(word) for name in names if name for word in str(name).split())
+
+    def _put_right(self, turn: Turn, text: str) -> Sequence[Act]:
+        """Ask again for what is said to be wrong and was not understood; nothing if none is."""
+        corrects = _CORRECTS.search(text.lower()) and not turn.given and not turn.yes
+        if corrects and self._tracker.doubt(text) and self._tracker.missing():
+            return self._ask(turn, lost=True)
+        if turn.no and turn.given and self._tracker.doubt_names(turn.given):
+            # A name that is said to be wrong and sounds the same was not understood.
+            return self._say(f"{self._pick('pardon', _PARDON)} {_SPELL}", again=_SPELL)
+        return ()
 
     def _ask(self, turn: Turn, *, lost: bool = False) -> Sequence[Act]:
         """Ask for one missing detail, or two at once; more insistently each time.

@@ -36,7 +36,7 @@ _UNHEARD = re.compile(
     r"\b(?:can't|couldn't|cannot) (?:quite )?(?:hear|understand|make (?:that )?out)\b"
 )
 _DONE = re.compile(
-    r"\b(?:booked|reserved|confirmed|all set|scheduled|cancelled|canceled|completed?|arranged|"
+    r"\b(?:booked|reserved|confirmed|all set|scheduled|(?:dis)?cancell?ed|completed?|arranged|"
     r"registered|ordered|placed|renewed|done|changed|updated|signed up|put you down|expect you|"
     r"see you (?:then|on)|on hold for you|taken care of|"
     # Ears drop the last sound of "booked".
@@ -77,6 +77,7 @@ class Meaning:
     greets: bool = False
     more: bool = False
     question: bool = False
+    spell: bool = False
     asks: tuple[str, ...] = ()
     values: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
 
@@ -103,6 +104,7 @@ def understand(text: str, facts: Iterable[Fact]) -> Meaning:
         greets=bool(_GREETS.search(low)),
         more=bool(_MORE.search(low)),
         question=bool(asking),
+        spell=any(re.search(r"\bspell", question) for question in asking),
         asks=_asked(asking, facts),
         values={key: found for key, found in values.items() if found},
     )
@@ -174,7 +176,8 @@ def _clause_score(clause: str, item: AgendaItem, meaning: Meaning, wrong: frozen
     if kind == "asks":
         if set(meaning.asks) & set(item.facts):
             return 3
-        return 2 if meaning.question and not meaning.asks and _shared(clause, meaning) >= 1 else 0
+        open_question = meaning.question and not meaning.asks and not meaning.confirm
+        return 2 if open_question and _shared(clause, meaning) >= 1 else 0
     return 2 if _shared(clause, meaning) >= 2 else 0
 
 

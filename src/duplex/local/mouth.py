@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -20,6 +21,7 @@ from typing import cast
 
 import numpy as np
 
+from duplex.application.words import spoken_number
 from duplex.errors import DuplexError, InputError
 from duplex.local.seams import Pcm, Style
 from duplex.local.timbre import Floats, finish, recipe
@@ -110,10 +112,21 @@ def child_command(model: Model) -> tuple[str, ...]:
     return (sys.executable, "-P", str(CHILD), *files)
 
 
+_CODE = re.compile(r"\b([A-Z]{1,3})-(\d{2,8})\b")
+
+
 def speakable(text: str) -> str:
-    """Return ``text`` without what the engine would take for commands or choke on."""
+    """Return ``text`` without what the engine would take for commands or choke on.
+
+    The figures of a reference such as ``R-204`` are spoken one by one, as people do.
+    """
     plain = "".join(letter for letter in text if letter.isprintable())
+    plain = _CODE.sub(_one_by_one, plain)
     return plain.replace("[[", "[").replace("]]", "]")[:TEXT_LIMIT]
+
+
+def _one_by_one(code: re.Match[str]) -> str:
+    return " ".join([*code[1], *(spoken_number(int(figure)) for figure in code[2])])
 
 
 class _Child:

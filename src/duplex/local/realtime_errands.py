@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from duplex.application.backend import LocalBackend, _Job
+from duplex.application.backend import LocalBackend, Job
 from duplex.application.base import Line
 from duplex.application.desk import Desk
 from duplex.application.model import Application
@@ -113,7 +113,7 @@ class Errands(LocalBackend):
         self._tasks.pop(name, None)
         self._put(Finished(errand_id=name, text=text))
 
-    async def _call(self, job: _Job, name: str, arguments: dict[str, Json]) -> Outcome:
+    async def _call(self, job: Job, name: str, arguments: dict[str, Json]) -> Outcome:
         """Ask the client for one tool and wait for its answer."""
         if name not in self.offered:
             return Outcome(status="failed", error=f"no tool named {name}")

@@ -19,7 +19,7 @@ from duplex.application.dialogue import Tracker
 from duplex.application.loading import load_application
 from duplex.application.model import Procedure, Step
 from duplex.application.model_prompts import NUDGE, RULE_MODEL, Recipe, recipe_from
-from duplex.application.steps import arguments_of, ask_for, holds, say_results
+from duplex.application.steps import arguments_of, holds, said_first, say_results
 from duplex.application.template import fill
 from duplex.protocols.gpt_live import Broken, estimate_tokens, read_object
 from duplex.protocols.model_values import (
@@ -88,14 +88,8 @@ class _Work:
         tracker.replay(_lines(items))
         errand = tracker.errand or desk.errands[0]
         values = tracker.details()
-        refused = tracker.not_allowed()
-        if refused is not None:
-            return fill(refused.refusal, desk.said(values)), []
-        missing = tracker.missing()
-        if missing:
-            return ask_for([desk.slot(name) for name in missing[:2]]), []
-        if errand.confirm and not tracker.confirmed:
-            return fill(errand.confirm, desk.said(values)), []
+        if first := said_first(tracker):
+            return first, []
         procedure = self.recipe.procedures.get(errand.name)
         return self._run(procedure, values) if procedure is not None else (UNABLE, [])
 
