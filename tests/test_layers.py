@@ -85,6 +85,8 @@ HELPERS = {
     "discretion": "runner",
     "prices": "runner",
     "spending": "runner",
+    "prices": "runner",
+    "spending": "runner",
     "api": "cli",
     "options": "runner",
     "measuring": "cli",

@@ -120,14 +120,16 @@ def _cuts(recording: Recording) -> list[Json] | None:
     return [{"heard_ms": cut.heard_ms, "received_ms": cut.received_ms} for cut in cuts]
 
 
-def not_held(options: RunOptions, scenario: Scenario, basis: Basis) -> schema.Result:
-    """The result of a call that was asked for and never begun."""
+def not_held(
+    options: RunOptions, scenario: Scenario, basis: Basis, why: str | None = None
+) -> schema.Result:
+    """The result of a call that was asked for and never begun; ``why`` if not by the user."""
     return build_result(
         scenario,
         Evidence(),
         CallFigures(response_deadline_ms=options.response_deadline_ms),
         basis=basis,
-        failing=NOT_HELD,
+        failing=NOT_HELD if why is None else Failing(stage="not_run", message=why),
     )
 
 

@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from duplex import agents, conditions
+from duplex import agents, conditions, prices
 from duplex.application.endpoint import check_endpoint
 from duplex.conditions import Condition
 from duplex.errors import InputError
@@ -87,6 +87,8 @@ class RunOptions(JudgeOptions):
     concurrency: int = Field(default=1, ge=1, le=8)
 
     redact: Words = ()
+    price: Words = ()
+    max_cost_usd: float | None = Field(default=None, ge=0, le=1_000_000)
 
     out: Place = Path("runs")
     run_name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
@@ -155,6 +157,14 @@ class RunOptions(JudgeOptions):
             raise ValueError(
                 "assistant-endpoint owns the work; it takes no backend-model beside it"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _prices_can_be_read(self) -> RunOptions:
+        try:
+            prices.parse(self.price)
+        except InputError as error:
+            raise ValueError(str(error)) from None
         return self
 
     @model_validator(mode="after")

@@ -31,12 +31,13 @@ from duplex.judging import Graders
 from duplex.legs import LinePlan, stems_of
 from duplex.options import RunOptions
 from duplex.participants.wav import read_mono
-from duplex.recording import CallRecorder
+from duplex.recording import CallRecorder, Recording
 from duplex.results import schema
 from duplex.results.observed import Basis
 from duplex.results.run import build_run
 from duplex.run_folder import RunFolder
 from duplex.scenario import Dataset, Scenario
+from duplex.spending import Spending
 from duplex.values import SESSION_RATE_HZ, Json
 
 
@@ -97,6 +98,8 @@ class Runner:
         preflight.refuse(self._dataset, self.chosen, self._ends.application, options)
         self._wavs = {scenario.id: self._wav(scenario) for scenario in self.chosen}
         self._redactor = redactor_of(options.redact, self.chosen, self._ends.secrets)
+        self.spending = Spending(options, len(self.chosen), self._ends.limiter.meter)
+        self.spending.refuse()
         self._results: dict[str, schema.Result] = {}
         self._held: list[Held] = []
         self._opened_in = 0.0
@@ -134,10 +137,11 @@ class Runner:
 
     async def _one(self, scenario: Scenario, gate: asyncio.Semaphore) -> None:
         async with gate:
-            if self._stop():
+            if self._stop() or self.spending.exhausted:
                 return
             held = await self._hold(scenario)
             self._held.append(held)
+            self.spending.held(Recording.load(self._folder.path, scenario.id))
             result = await asyncio.to_thread(
                 assess,
                 self._folder,
@@ -266,7 +270,8 @@ class Runner:
             for scenario in self.chosen:
                 if scenario.id not in self._results:
                     basis = self._basis(scenario)
-                    self._results[scenario.id] = not_held(self._options, scenario, basis)
+                    why = self.spending.why_stopped if self.spending.exhausted else None
+                    self._results[scenario.id] = not_held(self._options, scenario, basis, why)
         listed = [
             self._results[scenario.id] for scenario in self.chosen if scenario.id in self._results
         ]
@@ -277,7 +282,8 @@ class Runner:
             execution_mode="live" if self._options.clock == "wall" else "offline",
             dataset=str(data_path(self._options)),
             configuration=configuration(self._options, first, self._conditions.values()),
-            duplex=about(self._options, self._held, self._opened_in),
+            duplex=about(self._options, self._held, self._opened_in)
+            | {"cost": self.spending.as_json()},
         )
         hidden = hidden_run(run, self._redactor)
         self._folder.write_json(self._folder.results, hidden.model_dump(mode="json"))

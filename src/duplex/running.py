@@ -108,6 +108,8 @@ def command(
 
 def _held(options: RunOptions, console: Console, stop: _Stop, verbose: bool) -> Finished:
     runner = Runner(options, stop=stop)
+    for line in runner.spending.lines():
+        console.print(Text(plain(line)))
     screen = Screen(console, len(runner.chosen))
     runner.audience = _VerboseScreen(console, screen) if verbose else screen
     with screen:

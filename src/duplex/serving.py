@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from duplex.errors import InputError
+from duplex.local.admission import is_loopback
 from duplex.local.engines import Models, SpeechEngines
 from duplex.local.faults import parse_fault
 from duplex.local.model_brain import HttpModel
@@ -76,6 +77,8 @@ def command(
             )
             async with server:
                 print(json.dumps({"url": server.url}), flush=True)
+                if not is_loopback(host) and key is None:
+                    console.print(Text(f"host {host}: anybody who reaches it is served; {_LOCK}"))
                 console.print(Text(f"serving the {role} voice, stop with Ctrl-C"))
                 await stopped.wait()
         finally:
@@ -88,6 +91,9 @@ def command(
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"host {host} port {port}: cannot listen ({reason})") from None
+
+
+_LOCK = "--api-key-env NAME asks for a key"
 
 
 def _key(variable: str | None) -> str | None:

@@ -12,12 +12,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from duplex.application.bounds import unbearable
 from duplex.application.schema import check_schema, problems
 from duplex.errors import InputError
 from duplex.values import Json
 
 State = dict[str, Json]
 Function = Callable[..., Json]
+_SHOWN = 10
+"""Faults of arguments that are told at once."""
 
 
 class ToolRefused(Exception):
@@ -85,9 +88,11 @@ class Toolbox:
         tool = self._tools.get(name)
         if tool is None:
             return Outcome(status="failed", error=f"no tool named {name}")
+        if (beyond := unbearable(arguments)) is not None:
+            return Outcome(status="failed", error=beyond)
         wrong = problems(tool.parameters, dict(arguments))
         if wrong:
-            return Outcome(status="failed", error="; ".join(wrong))
+            return Outcome(status="failed", error=_joined(wrong))
         state = copy.deepcopy(self._state)
         try:
             result = tool.run(state, **_as_declared(tool.parameters, arguments))
@@ -101,6 +106,12 @@ class Toolbox:
         changed = state != self._state
         self._state = state
         return Outcome(status="completed", result=copy.deepcopy(result), changed=changed)
+
+
+def _joined(wrong: Sequence[str]) -> str:
+    """The first of many faults, each short enough to be read."""
+    shown = [one if len(one) <= 300 else f"{one[:300]}…" for one in wrong[:_SHOWN]]
+    return "; ".join([*shown, *([f"and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else [])])
 
 
 def told(problem: BaseException) -> str:

@@ -206,6 +206,17 @@ def run(
         int, typer.Option(help="A reply later than this is missed.")
     ] = (5000),
     concurrency: Annotated[int, typer.Option(help="Calls held at once, 1 to 8.")] = 1,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What a model costs: MODEL=USD/min, or MODEL=IN,OUT[,CACHED]/1M tokens; "
+            "repeatable [the noted ones, docs/security.md]."
+        ),
+    ] = None,
+    max_cost_usd: Annotated[
+        float | None,
+        typer.Option(help="Refuse a run that may cost more; begin no call once it has [no limit]."),
+    ] = None,
     redact: Annotated[
         list[str] | None,
         typer.Option(

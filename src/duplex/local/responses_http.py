@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from duplex.clock import utc_seconds
 from duplex.errors import InputError
 from duplex.local import rule_model
+from duplex.local.admission import stranger
 from duplex.local.http_desk import Answered, Head, refused
 from duplex.protocols.gpt_live import Broken, read_object
 from duplex.protocols.gpt_live_models import Problem
@@ -32,25 +33,30 @@ from duplex.protocols.server_sent import write_event
 
 Admits = Callable[[str], bool]
 """Whether an ``Authorization`` header opens the door."""
+_WHOSE = ("origin", "host")
 log = logging.getLogger(__name__)
 
 
 class ResponsesDesk:
     """Answers HTTP requests of one server; others than its own path are declined."""
 
-    def __init__(self, prefix: str, admits: Admits) -> None:
+    def __init__(self, prefix: str, admits: Admits, *, bound: str = "127.0.0.1") -> None:
+        """``bound`` is the address that the server listens at."""
+        self._bound = bound
         self._path = prefix + PATH
         self._admits = admits
         self._memory = Memory()
 
     def admit(self, head: Head) -> Answered | None:
         """Refuse a request by its head; None to read on."""
+        origins, hosts = ([head.headers[name]] if name in head.headers else [] for name in _WHOSE)
+        found = stranger(self._bound, origins, hosts)
+        if found is not None:
+            return refused(403, found.code, found.message)
         path = urlsplit(head.target).path.rstrip("/")
         if path != self._path:
             message = "only primary websocket sessions are served here, not webrtc or calls"
             return refused(400, "unsupported_transport", message)
-        if "origin" in head.headers:
-            return refused(403, "origin_not_allowed", "browsers are not served here")
         if not self._admits(head.headers.get("authorization", "")):
             return refused(401, "invalid_api_key", "the bearer token is missing or wrong")
         if head.method != "POST":

@@ -22,6 +22,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from duplex.clock import Clock, WallClock, utc_seconds
+from duplex.local.admission import stranger
 from duplex.local.doorway import doorway, refusal
 from duplex.local.faults import MakeFault, Refuse
 from duplex.local.http_desk import HttpDesk
@@ -78,7 +79,7 @@ class LocalServer:
         self._api_key = api_key
         self._host, self._port = host, port
         self._prefix = "/" + prefix.strip("/") if prefix.strip("/") else ""
-        self._responses = ResponsesDesk(self._prefix, self._admits)
+        self._responses = ResponsesDesk(self._prefix, self._admits, bound=host)
         self._faults = tuple(faults)
         self._session_seconds = session_seconds
         self._numbers = itertools.count(1)
@@ -135,10 +136,14 @@ class LocalServer:
 
     def _at_the_door(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer before the upgrade, or let it through."""
+        headers = request.headers
+        found = stranger(self._host, headers.get_all("Origin"), headers.get_all("Host"))
+        if found is not None:
+            return refusal(403, found.code, found.message)
         path = urlsplit(request.path).path
         if not (path.startswith(self._prefix + SESSIONS_PATH) or self._is_realtime(path)):
             return refusal(404, "not_found", f"there is nothing at {path}")
-        if not self._admits(request.headers.get("Authorization", "")):
+        if not self._admits(", ".join(headers.get_all("Authorization"))):
             return refusal(401, "invalid_api_key", "the bearer token is missing or wrong")
         if len(self._sessions) >= MAX_SESSIONS:
             return refusal(429, "rate_limit_exceeded", f"{MAX_SESSIONS} sessions are open")

@@ -116,7 +116,7 @@ class ModelClient:
             reply = await self._reply(request)
             if reply.status == 200:
                 self._shapeless |= request.shapeless
-                return self._read(reply)
+                return self._counted(self._read(reply))
             if not self._adapts(reply, request):
                 raise self._refusal(reply)
 
@@ -136,6 +136,11 @@ class ModelClient:
             request.ask = replace(request.ask, shape=None)
             return True
         return False
+
+    def _counted(self, answer: Answer) -> Answer:
+        host = self.where.host.partition("://")[2].lower()
+        self._limiter.meter.add(host, self.where.model, answer.tokens)
+        return answer
 
     def _forget(self, request: _Asking) -> bool:
         """The server does not know our earlier response: send everything that was said."""
@@ -168,7 +173,8 @@ class ModelClient:
                 message = f"did not answer within {self._timeout_ms} ms"
                 raise self._error("timeout", message) from None
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                if attempt == ATTEMPTS or not isinstance(error, httpx2.TransportError):
+                passing = isinstance(error, httpx2.TransportError) and tls_problem(error) is None
+                if attempt == ATTEMPTS or not passing:
                     raise self._error("unreachable", _why(error)) from None
                 self._limiter.refused(host, wall_seconds(), None)
                 request.status = None

@@ -11,6 +11,8 @@ import random
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 
+from duplex.models.meter import Meter
+
 FIRST_SECONDS = 0.5
 LONGEST_SECONDS = 60.0
 """A host that asks for more than this at once is told of as it is."""
@@ -27,6 +29,8 @@ class Limiter:
     """Which host may be asked when; ``seed`` draws the spread of the pauses."""
 
     seed: int = 0
+    meter: Meter = field(default_factory=Meter)
+    """What all who share the limiter have used."""
     _hosts: dict[str, _Host] = field(default_factory=dict)
     _random: random.Random = field(default_factory=random.Random)
 

@@ -13,6 +13,7 @@ from typing import TextIO
 
 from duplex.metrics.definitions import DEFINITIONS
 from duplex.metrics.measurement import Measurement
+from duplex.report.spreadsheet import text_cell
 from duplex.values import Json
 
 COLUMNS = ("file", "block", "metric", "stat", "value", "unit", "n", "plus_minus_ms", "why_empty")
@@ -48,13 +49,13 @@ def rows(found: Measurement) -> Iterator[dict[str, str]]:
     document = found.as_json()
     unknown = document["unknown"]
     assert isinstance(unknown, dict)
-    file = _safe(found.file)
+    file = text_cell(found.file)
     yield {
         "file": file,
         "block": "health",
         "metric": "verdict",
         "value": found.health.verdict.value,
-        "why_empty": _safe(found.health.refusal or ""),
+        "why_empty": text_cell(found.health.refusal or ""),
     }
     told = [("reason", reason.code, reason.text) for reason in found.health.reasons]
     told += [("note", str(at), text) for at, text in enumerate(found.health.notes)]
@@ -64,7 +65,7 @@ def rows(found: Measurement) -> Iterator[dict[str, str]]:
             "block": "health",
             "metric": metric,
             "stat": stat,
-            "value": _safe(text),
+            "value": text_cell(text),
         }
     for block in ("contract", "timing", "words"):
         content = document[block]
@@ -90,7 +91,7 @@ def _block(
                 "unit": unit,
                 "n": "" if n is None else _cell(n),
                 "plus_minus_ms": "" if width is None else _cell(width),
-                "why_empty": _safe(_reason(pointer, unknown)) if leaf is None else "",
+                "why_empty": text_cell(_reason(pointer, unknown)) if leaf is None else "",
             }
 
 
@@ -122,9 +123,6 @@ def _reason(pointer: str, unknown: Mapping[str, Json]) -> str:
 def _cell(value: Json) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return _safe(value) if isinstance(value, str) else str(value)
+    return text_cell(value) if isinstance(value, str) else str(value)
 
 
-def _safe(text: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
