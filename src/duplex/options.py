@@ -6,9 +6,7 @@ never part of it: keys are read from the environment where a session connects.
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -27,7 +25,6 @@ from duplex import agents, conditions, prices
 from duplex.application.endpoint import check_endpoint
 from duplex.conditions import Condition
 from duplex.errors import InputError
-from duplex.inputs import read_text
 from duplex.judge_options import JudgeOptions
 from duplex.protocols.realtime import DEFAULT_MODEL as REALTIME_MODEL
 from duplex.protocols.realtime import Encoding, TurnDetection
@@ -36,7 +33,6 @@ DEFAULT_APPLICATION = "duplex.application.restaurant:application"
 CALLERS = ("local", "gpt-live", "realtime", "scripted", "a .wav file")
 LOCAL_ENDPOINT = "local"
 """The endpoint at which the embedded voice answers, in this process."""
-CONFIG_BYTES = 1 << 20
 
 
 def _no_empty_path(value: object) -> object:
@@ -236,26 +232,3 @@ def checked_seed(seed: int) -> int:
         return TypeAdapter(Seed).validate_python(seed)
     except ValidationError:
         raise InputError(f"option seed: got {seed}; want a whole number from 0") from None
-
-
-def read_config(path: Path) -> dict[str, object]:
-    """Read ``[run]`` of a TOML file; unknown names are refused with the nearest one."""
-    try:
-        table = tomllib.loads(read_text(path, f"config {path}", limit=CONFIG_BYTES))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"config {path}: {error}") from None
-    except RecursionError:
-        raise InputError(f"config {path}: it is nested too deeply") from None
-    extra = set(table) - {"run"}
-    if extra:
-        raise InputError(f"config {path}: unknown table [{min(extra)}], wanted [run]")
-    run = table.get("run", {})
-    if not isinstance(run, dict):
-        raise InputError(f"config {path}: run is {type(run).__name__}, wanted a table")
-    values = {str(name).replace("-", "_"): value for name, value in run.items()}
-    for name in values:
-        if name not in RunOptions.model_fields:
-            near = difflib.get_close_matches(name, RunOptions.model_fields, n=1)
-            hint = f", did you mean {near[0]}" if near else ""
-            raise InputError(f"config {path}: run.{name} is unknown{hint}")
-    return values

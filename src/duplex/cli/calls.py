@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from duplex import options as run_options
+from duplex.cli.config import HELP, LEFT, Config, from_file
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError
 
@@ -230,7 +231,13 @@ def run(
         bool, typer.Option(help="Also write audio/<id>/ticks.jsonl, a record per reporting tick.")
     ] = False,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file with a [run] table; flags win over it.")
+        Path | None,
+        typer.Option(
+            help=HELP,
+            is_eager=True,
+            expose_value=False,
+            callback=from_file(frozenset(run_options.RunOptions.model_fields)),
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json on stdout.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
@@ -250,7 +257,7 @@ def run(
     from duplex import running
 
     try:
-        values = run_options.read_config(config) if config is not None else {}
+        values: dict[str, object] = context.meta.get(LEFT, {})
         code = running.command(
             run_options.make(values | given),
             console=talk(),
@@ -287,6 +294,7 @@ def local(
     brain_model: Annotated[
         str | None, typer.Option(help="Model that thinks for the voice [rules].")
     ] = None,
+    config: Config = None,
 ) -> None:
     """Serve the local voice over the GPT-Live, Realtime and Responses protocols until stopped.
 

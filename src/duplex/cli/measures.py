@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from duplex.cli.config import Config
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError
 
@@ -46,6 +47,7 @@ def measure(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV on stdout.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
+    config: Config = None,
 ) -> None:
     """Measure recordings, calls, or labelled timelines.
 
@@ -97,6 +99,7 @@ def remeasure(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
+    config: Config = None,
 ) -> None:
     """Measure a run again under another detector, policy or version; its files stay.
 
@@ -147,6 +150,7 @@ def calibrate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     out: Annotated[Path | None, typer.Option(help="Also write the JSON here.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the table here.")] = None,
+    config: Config = None,
 ) -> None:
     """Measure the ruler: planted calls with known truth, and how far off each figure is.
 
@@ -184,6 +188,7 @@ def view(
     run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
     output: Annotated[Path | None, typer.Option(help="Write the page here instead.")] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = False,
+    config: Config = None,
 ) -> None:
     """Write the page that shows a run, and say where it is.
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from duplex.cli.config import Config
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError
 
@@ -34,6 +35,7 @@ def list_runs(
     failed: Annotated[bool, typer.Option("--failed", help="Only failed verdicts.")] = False,
     limit: Annotated[int, typer.Option(help="Show at most so many.", min=1)] = 50,
     as_json: _Json = False,
+    config: Config = None,
 ) -> None:
     """List runs, newest first.
 
@@ -62,6 +64,7 @@ def show(
     runs: _Runs = Path("runs"),
     as_json: _Json = False,
     markdown: _Markdown = False,
+    config: Config = None,
 ) -> None:
     """Show one run again: its verdict, its calls, what they rest on.
 
@@ -79,6 +82,7 @@ def show(
 def cancel(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or its id.")],
     runs: _Runs = Path("runs"),
+    config: Config = None,
 ) -> None:
     """Ask a run in progress to stop; its calls end and keep what there is.
 
@@ -98,6 +102,7 @@ def attribute(
         list[Path],
         typer.Argument(metavar="FILE.csv…", help="Columns call,value,outcome,check,passed."),
     ],
+    config: Config = None,
 ) -> None:
     """Say which values of a swept property the failures concentrate on.
 
@@ -124,6 +129,7 @@ def compare(
     ] = False,
     as_json: _Json = False,
     markdown: _Markdown = False,
+    config: Config = None,
 ) -> None:
     """Compare two runs, call by call where they had the same words and noise.
 
@@ -155,6 +161,7 @@ def export(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write it here [stdout].")] = None,
     runs: _Runs = Path("runs"),
+    config: Config = None,
 ) -> None:
     """Write a run in a shape that another tool reads.
 

@@ -18,7 +18,7 @@ from typer.core import TyperCommand
 from duplex.screen import plain
 
 Do = TypeVar("Do", bound=Callable[..., None])
-_MAY_BE_EMPTY = ("--assistant-opening-prompt",)
+MAY_BE_EMPTY = ("--assistant-opening-prompt",)
 
 
 class Verb(TyperCommand):
@@ -27,7 +27,7 @@ class Verb(TyperCommand):
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         for before, word in zip(["", *args], args, strict=False):
             name = word[:-1] if word.startswith("--") and word.endswith("=") else before
-            if (word == "" or name != before) and name not in _MAY_BE_EMPTY:
+            if (word == "" or name != before) and name not in MAY_BE_EMPTY:
                 stop(f"{name if name.startswith('-') else 'an argument'} is empty, want a value")
         return super().parse_args(ctx, args)
 

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from duplex import options as run_options
+from duplex.cli.config import Config
 from duplex.cli.shell import app, scenario_app, stop, talk
 from duplex.counting import counted
 from duplex.errors import DuplexError
@@ -24,6 +25,7 @@ def scenario_validate(
     application: Annotated[
         str, typer.Option(help="The application they are meant for, module:object.")
     ] = run_options.DEFAULT_APPLICATION,
+    config: Config = None,
 ) -> None:
     """Check scenario files with their application; every fault is named with its place.
 
@@ -58,6 +60,7 @@ def degrade(
         Path | None, typer.Option(help="Also write sources, noise and loss mask here.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was achieved.")] = False,
+    config: Config = None,
 ) -> None:
     """Apply an audio condition to a file.
 
@@ -90,6 +93,7 @@ def noise(
     play: Annotated[bool, typer.Option("--play", help="Play it on this machine.")] = False,
     rate_hz: Annotated[int, typer.Option(min=8000, max=48000, help="Sample rate.")] = 24000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    config: Config = None,
 ) -> None:
     """List the sounds conditions are made of; write or play one.
 
@@ -109,6 +113,7 @@ def noise(
 @app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    config: Config = None,
 ) -> None:
     """Say what is installed, what is missing, and the command that mends it.
 
