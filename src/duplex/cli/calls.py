@@ -168,45 +168,6 @@ def run(
         int, typer.Option(help="A reply later than this is missed.")
     ] = (5000),
     concurrency: Annotated[int, typer.Option(help="Calls held at once, 1 to 8.")] = 1,
-    allow_plain_http: Annotated[
-        bool, typer.Option(help="Let models elsewhere be asked over plain http.")
-    ] = False,
-    turn_detection: Annotated[
-        str, typer.Option(help="Of realtime sessions: server_vad, semantic_vad or manual.")
-    ] = "server_vad",
-    audio_format: Annotated[
-        str, typer.Option(help="Of realtime sessions: pcm (24 kHz), pcmu or pcma.")
-    ] = "pcm",
-    assistant_opening_prompt: Annotated[
-        str | None, typer.Option(help="What the assistant is asked to open with.")
-    ] = None,
-    ears_model: Annotated[
-        Path | None, typer.Option(help="Own speech-to-text model folder for local voices.")
-    ] = None,
-    mouth_model: Annotated[
-        Path | None, typer.Option(help="Own text-to-speech voice file for local voices.")
-    ] = None,
-    condition: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Audio condition [uplink:|downlink:]NAME[,key=value…], repeatable: realistic, "
-            "noisy,snr=10, telephony … (duplex noise and docs/conditions.md list all)."
-        ),
-    ] = None,
-    clock: Annotated[str, typer.Option(help="wall, or virtual (faster than real time).")] = "wall",
-    transport_ms: Annotated[int, typer.Option(help="Transport tick, 10 to 200 ms.")] = 20,
-    tick_ms: Annotated[int, typer.Option(help="Reporting bin; no metric depends on it.")] = 200,
-    seed: Annotated[int, typer.Option(help="Seed of wording, pace, pauses and jitter.")] = 7,
-    first_speaker: Annotated[
-        str | None, typer.Option(help="caller or assistant [the scenario's, else assistant].")
-    ] = None,
-    detector: Annotated[str, typer.Option(help="Floor detector: edge, rms or webrtc.")] = "edge",
-    max_duration_seconds: Annotated[float, typer.Option(help="A call is cut off here.")] = 90,
-    drain_ms: Annotated[int, typer.Option(help="Silence to record after the last word.")] = 1500,
-    response_deadline_ms: Annotated[
-        int, typer.Option(help="A reply later than this is missed.")
-    ] = (5000),
-    concurrency: Annotated[int, typer.Option(help="Calls held at once, 1 to 8.")] = 1,
     price: Annotated[
         list[str] | None,
         typer.Option(
