@@ -131,6 +131,7 @@ def test_our_additions_stand_under_duplex_only() -> None:
     assert list(ours) == [
         "sample",
         "outcome",
+        "whose_fault",
         "duration_ms",
         "caller_finished",
         "timing",

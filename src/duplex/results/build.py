@@ -18,7 +18,7 @@ from duplex.metrics.contract import ContractMetrics
 from duplex.recording import BackendUsage
 from duplex.results import schema
 from duplex.results.observed import Basis, observability, validity
-from duplex.results.outcome import Failing, failure, outcome
+from duplex.results.outcome import Failing, failure, outcome, unserved, whose_fault
 from duplex.results.unknown import explain
 from duplex.scenario import Scenario
 from duplex.values import Json, Side
@@ -79,6 +79,8 @@ def build_result(
     unheld = None if failing is None else failing.message
     sound = None if figures.audio is None else figures.audio.speaking_duration_ms.cumulative
     failing = failing or failure(evidence, soundness.reason, sound)
+    if failing is None and not graded.passed:
+        failing = unserved(evidence)
     metrics = schema.Metrics(
         task=_task(graded, evidence, counts=failing is None),
         audio=audio_metrics(figures.audio, figures.response_deadline_ms),
@@ -252,6 +254,7 @@ def _duplex(
     ours: dict[str, Json] = {
         "sample": sample,
         "outcome": outcome(failing),
+        "whose_fault": whose_fault(failing, passed=graded.passed),
         "duration_ms": evidence.duration_ms,
         "caller_finished": evidence.finished,
         "timing": None if figures.timing is None else dict(figures.timing),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from duplex.grading import Evidence, Grade
 from duplex.results import schema
 from duplex.results.agenda import agenda_seen
-from duplex.results.outcome import Failing
+from duplex.results.outcome import Failing, caller_trouble
 from duplex.scenario import Scenario
 from duplex.values import Action, Side
 
@@ -99,7 +99,10 @@ def _interaction(scenario: Scenario, evidence: Evidence, basis: Basis) -> schema
 
 
 def validity(evidence: Evidence, basis: Basis) -> schema.Validity:
-    """Judge the caller's side only; eligibility also needs a call that counts."""
+    """Judge the caller's side only; eligibility also needs a call that counts.
+
+    Reasons beyond the contract's three are ours: what broke at our end of the call.
+    """
     local = basis.validity_scope == "local_caller"
     unexpected = [
         handoff.delegation_id
@@ -113,6 +116,8 @@ def validity(evidence: Evidence, basis: Basis) -> schema.Validity:
         reason = "caller_backend_failed"
     elif Side.CALLER in evidence.open_runs and evidence.termination_reason == "duration_limit":
         reason = "caller_backend_pending"
+    else:
+        reason = caller_trouble(evidence)
     return schema.Validity(
         scope=basis.validity_scope,
         status="valid" if reason is None else "invalid",

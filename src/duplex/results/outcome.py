@@ -1,7 +1,9 @@
-"""Whether a call counts, and if not, why: never the agent's fault by default.
+"""Whether a call counts, and if not, why and by whose fault: never the agent's by default.
 
 A call counts once both sides were heard and it came to an end of its own, or of
-the agent's making. Everything else is an infrastructure error with its stage.
+the agent's making. Everything else is an infrastructure error with its stage, and
+somebody's fault: the agent's, which never spoke, our caller's, or the platform's,
+which is all that carries a call, on this machine and at whoever serves its models.
 """
 
 from __future__ import annotations
@@ -13,7 +15,13 @@ from duplex.grading import Evidence
 from duplex.values import Side
 
 Outcome = Literal["counted", "never_spoke", "invalidated", "not_run"]
+WhoseFault = Literal["nobody", "agent", "simulator", "platform", "user"]
 
+_CALLERS = frozenset({"caller_connection", "caller_opening", "caller_simulation"})
+_USERS = frozenset({"user_stopped", "not_run"})
+_OURS = frozenset({"platform_late", "audio_queue_overflow", "event_queue_overflow"})
+_UNSERVED = ("rate_limit", "insufficient_quota", "server_error", "overloaded")
+"""Codes, or their beginnings, by which a provider says that it could not answer at all."""
 _NEVER_OPENED = frozenset({"caller_connection", "assistant_connection", "not_run"})
 
 
@@ -52,10 +60,51 @@ def failure(
     )
 
 
+def unserved(evidence: Evidence) -> Failing | None:
+    """Why a call that failed does not count all the same: its provider gave no replies."""
+    refused = [
+        fault
+        for fault in evidence.faults
+        if fault.stage == "provider" and fault.code.startswith(_UNSERVED)
+    ]
+    if not refused:
+        return None
+    replies = "a reply" if len(refused) == 1 else f"{len(refused)} replies"
+    message = f"the assistant's provider refused {replies}: {refused[0].message}"
+    return Failing(stage="provider", message=message)
+
+
+def caller_trouble(evidence: Evidence) -> str | None:
+    """Why the caller's side was unsound by a fault of its own; None when it was not."""
+    fault = evidence.fatal_fault
+    if fault is None or fault.side is not Side.CALLER or fault.stage in _OURS:
+        return None
+    return {
+        "caller_connection": "caller_not_connected",
+        "caller_opening": "caller_never_spoke",
+        "caller_simulation": "caller_model_failed",
+    }.get(fault.stage, "caller_session_failed")
+
+
+def whose_fault(failing: Failing | None, *, passed: bool) -> WhoseFault:
+    """Whose fault it is that a call did not pass; only the agent's counts against it."""
+    if failing is None:
+        return "nobody" if passed else "agent"
+    if failing.stage == "assistant_opening":
+        return "agent"
+    if failing.stage in _CALLERS:
+        return "simulator"
+    return "user" if failing.stage in _USERS else "platform"
+
+
 def _broken(evidence: Evidence) -> Failing | None:
     reason, fault = evidence.termination_reason, evidence.fatal_fault
     if reason in (None, "error") and fault is not None:
-        return Failing(stage=fault.stage or "session", message=fault.message or fault.code)
+        message = fault.message or fault.code
+        if caller_trouble(evidence) == "caller_session_failed":
+            # Whatever broke, it was at our end of the call.
+            return Failing(stage="caller_simulation", message=f"the caller's session: {message}")
+        return Failing(stage=fault.stage or "session", message=message)
     if reason is None:
         return Failing(stage="session", message="the call's log has no end: it was cut off")
     if reason == "error":
