@@ -82,11 +82,13 @@ cdef extern from "_edge.h" nogil:
         int64_t end
     ctypedef struct edge_t:
         int32_t frame
+        int32_t wide
         int64_t on
         int64_t free_from
     int edge_rate_ok(int32_t rate) noexcept
     void edge_init(edge_t *e, int32_t rate) noexcept
-    size_t edge_push(edge_t *e, const int16_t *x, size_t n) noexcept
+    size_t edge_push_both(edge_t *e, edge_t *f, const int16_t *x, const int16_t *y,
+                          size_t n) noexcept
     void edge_finish(edge_t *e) noexcept
     int edge_pop(edge_t *e, edge_segment *out) noexcept
     int edge_next_pause(const edge_t *e, const edge_segment *s, int64_t *at,
@@ -330,6 +332,7 @@ cdef class Engine:
             if ear.edge == NULL or ear.waiting == NULL:
                 raise MemoryError
             edge_init(ear.edge, self.rate_hz)
+            ear.edge.wide = self.wide
         if self.detector == WEBRTC:
             ear.fill = self.ahead
             if native and native_webrtc():
@@ -613,8 +616,7 @@ cdef class Engine:
                 playout_pull(&self.rings[side], &self.log, self.position, self.out[side] + done,
                              step)
             self._order(mark)
-            for side in range(2):
-                self._listen(&self.ears[side], self.out[side] + done, step)
+            self._listen(done, step)
             if self.lined:
                 self._send(done, step)
             self.clipped += duplex_mix_of(self.wide, self.sent[0] + done, self.sent[1] + done,
@@ -645,15 +647,24 @@ cdef class Engine:
 
     # ---- the ears and the floor ----
 
-    cdef void _listen(self, Ear *ear, const int16_t *pcm, int64_t n) noexcept nogil:
-        if self.detector == RMS:
-            ear.energy += duplex_energy_of(self.wide, pcm, n)
-        elif self.detector == EDGE:
-            # Less than a frame of 10 ms came since its queue was emptied, so all fits.
-            edge_push(ear.edge, pcm, n)
-        else:
-            memcpy(ear.buffer + ear.fill, pcm, n * sizeof(int16_t))
-            ear.fill += n
+    cdef void _listen(self, int64_t done, int64_t n) noexcept nogil:
+        """Let both ears hear ``n`` samples of what their sides say."""
+        cdef const int16_t *pcm
+        cdef Ear *ear
+        cdef int side
+        if self.detector == EDGE:
+            # Less than a frame of 10 ms came since the queues were emptied, so all fits.
+            edge_push_both(self.ears[0].edge, self.ears[1].edge, self.out[0] + done,
+                           self.out[1] + done, n)
+            return
+        for side in range(2):
+            ear = &self.ears[side]
+            pcm = self.out[side] + done
+            if self.detector == RMS:
+                ear.energy += duplex_energy_of(self.wide, pcm, n)
+            else:
+                memcpy(ear.buffer + ear.fill, pcm, n * sizeof(int16_t))
+                ear.fill += n
 
     cdef int _voiced(self, Ear *ear, int64_t n) noexcept nogil:
         """Decide the frame whose first ``n`` samples exist; -1 on failure."""

@@ -13,6 +13,7 @@
 #ifndef DUPLEX_EDGE_H
 #define DUPLEX_EDGE_H
 
+#include "_edge_front.h"
 #include "_edge_noise.h"
 #include "_edge_segment.h"
 
@@ -151,71 +152,53 @@ static inline int edge_boot_due(edge_t *e, int64_t t)
 
 /* ---- front end ---- */
 
+/* Ten means a frame of what is below 2 kHz. Sums stay below 2^26, so that the reciprocal divides
+ * them exactly. */
 static inline void edge_decimate(edge_t *e, int silent)
 {
-    int i, j;
+    const int32_t *sums = e->below;
+    int i;
     for (i = 0; i < EDGE_SLOW_PER_FRAME; i++) {
         int from = i * e->pos / EDGE_SLOW_PER_FRAME, to = (i + 1) * e->pos / EDGE_SLOW_PER_FRAME;
-        int32_t s = 0;
-        for (j = from; j < to && !silent; j++) s += e->smooth[j] >> 12;
+        int32_t s = silent ? 0 : sums[to] - sums[from];
         e->slow[e->slow_at++ & EDGE_SLOW_MASK] = (int16_t)(to > from ? edge_clip(s / (to - from), -32768, 32767) : 0);
+    }
+}
+
+static inline void edge_decimate_evenly(edge_t *e, int silent)
+{
+    const int32_t *sums = e->below, run = e->slow_run;
+    uint32_t at = e->slow_at;
+    int i;
+    e->slow_at += EDGE_SLOW_PER_FRAME;
+    for (i = 0; i < EDGE_SLOW_PER_FRAME; i++, sums += run) {
+        const int32_t s = silent ? 0 : sums[run] - sums[0], sign = s >> 31;
+        const int32_t mean = (int32_t)(((uint64_t)(uint32_t)((s ^ sign) - sign) * e->slow_part) >> 32);
+        e->slow[at++ & EDGE_SLOW_MASK] = (int16_t)edge_clip((mean ^ sign) - sign, -32768, 32767);
     }
 }
 
 static inline void edge_end_frame(edge_t *e)
 {
-    int64_t t = e->frames;
-    int k = (int)(t & EDGE_MASK), silent = e->last_change < 0, b;
-    edge_decimate(e, silent);
+    int64_t t = e->frames, energy[EDGE_BANDS];
+    int k = (int)(t & EDGE_MASK), silent, b;
+    edge_find_changes(e, k);
+    silent = e->last[k] < 0;
+    if (e->slow_run && e->pos == e->frame) edge_decimate_evenly(e, silent); else edge_decimate(e, silent);
     if (silent) { /* let nothing ring on into digital silence */
         e->dc[1] /= 2; e->low[0] /= 2; e->low[1] /= 2; e->mid[0] /= 2; e->mid[1] /= 2;
-        e->dc[0] = (int32_t)e->previous * 4096;
+        e->dc[0] = (int32_t)e->raw[EDGE_MAX_LEAP - 1] * 4096;
     }
     for (b = 0; b < EDGE_BANDS; b++) {
-        e->energy[k][b] = silent ? 0 : (int64_t)((e->sum[b] << 8) / (uint32_t)e->pos);
+        energy[b] = silent ? 0 : (int64_t)((e->sum[b] << 8) / (uint32_t)e->pos);
         e->sum[b] = 0;
     }
+    edge_keep(e, t, energy);
     edge_find_leaps(e, k);
-    e->first[k] = (int16_t)e->first_change;
-    e->last[k] = (int16_t)e->last_change;
-    e->first_change = e->last_change = -1;
     e->pos = 0;
     e->frames = t + 1;
     if (e->booted) edge_step(e, t);
     else if (edge_boot_due(e, t)) edge_boot(e);
-}
-
-/* One-pole low-pass in place; the product keeps 20 fractional bits. */
-#define EDGE_LP(y, x, gain) ((y) += (((x) - (y)) * (gain)) >> 20)
-
-static inline void edge_filter(edge_t *e, const int16_t *x, int32_t n)
-{
-    int64_t d0 = e->dc[0], d1 = e->dc[1], l0 = e->low[0], l1 = e->low[1], m0 = e->mid[0], m1 = e->mid[1];
-    int32_t i;
-    const int64_t pd = e->pole_dc, pl = e->pole_low, pm = e->pole_mid;
-    uint64_t low = 0, mid = 0, high = 0;
-    int32_t first = e->first_change, last = e->last_change;
-    int16_t previous = e->previous;
-    memcpy(e->raw + EDGE_MAX_LEAP + e->pos, x, (size_t)n * sizeof *x);
-    for (i = e->pos; n--; i++) {
-        int16_t s = *x++;
-        int64_t v = (int64_t)s * 4096, a, b, c;
-        if (s != previous) { if (first < 0) first = i; last = i; previous = s; }
-        EDGE_LP(d0, v, pd); v -= d0;
-        EDGE_LP(d1, v, pd); v -= d1;
-        EDGE_LP(l0, v, pl); EDGE_LP(l1, l0, pl);
-        EDGE_LP(m0, v, pm); EDGE_LP(m1, m0, pm);
-        a = l1 >> 6; b = (m1 - l1) >> 6; c = (v - m1) >> 6;
-        low += (uint64_t)(a * a); mid += (uint64_t)(b * b); high += (uint64_t)(c * c);
-        e->smooth[i] = (int32_t)m1;
-    }
-    e->dc[0] = (int32_t)d0; e->dc[1] = (int32_t)d1;
-    e->low[0] = (int32_t)l0; e->low[1] = (int32_t)l1;
-    e->mid[0] = (int32_t)m0; e->mid[1] = (int32_t)m1;
-    e->sum[0] += low; e->sum[1] += mid; e->sum[2] += high;
-    e->first_change = first; e->last_change = last;
-    e->pos = i;
-    e->previous = previous;
 }
 
 /* ---- interface ---- */
@@ -232,10 +215,13 @@ static inline void edge_init(edge_t *e, int32_t rate)
     memset(e, 0, sizeof *e);
     e->frame = rate / EDGE_FRAMES_PER_SECOND;
     e->leap = rate / 1000;
+    if (e->frame % EDGE_SLOW_PER_FRAME == 0) {
+        e->slow_run = e->frame / EDGE_SLOW_PER_FRAME;
+        e->slow_part = (uint32_t)(0xffffffffu / (uint32_t)e->slow_run) + 1;
+    }
     e->pole_dc = edge_pole(60, rate);
     e->pole_low = edge_pole(600, rate);
     e->pole_mid = edge_pole(2000, rate);
-    e->first_change = e->last_change = -1;
     e->absorbed_at = -1;
     e->tone_at = e->voice_at = -EDGE_RING;
     for (b = 0; b < EDGE_BANDS; b++) {
@@ -251,11 +237,16 @@ static inline void edge_init(edge_t *e, int32_t rate)
     edge_refresh_sd(e);
 }
 
+static inline void edge_begin(edge_t *e, const int16_t *x, size_t n)
+{
+    if (!e->begun && n) { e->begun = 1; e->dc[0] = (int32_t)x[0] * 4096; }
+}
+
 /* Take in samples; returns how many were taken, fewer than n only when the queue is full: pop, go on. */
 static inline size_t edge_push(edge_t *e, const int16_t *x, size_t n)
 {
     size_t done = 0;
-    if (!e->begun && n) { e->begun = 1; e->dc[0] = (int32_t)x[0] * 4096; }
+    edge_begin(e, x, n);
     while (done < n && e->queue_n < EDGE_QUEUE) {
         int32_t take = e->frame - e->pos;
         if ((size_t)take > n - done) take = (int32_t)(n - done);
@@ -267,11 +258,33 @@ static inline size_t edge_push(edge_t *e, const int16_t *x, size_t n)
     return done;
 }
 
+/* The same for two sides of one rate that have taken in as much: returns how many of either were taken. */
+static inline size_t edge_push_both(edge_t *e, edge_t *f, const int16_t *x, const int16_t *y, size_t n)
+{
+    size_t done = 0;
+    edge_begin(e, x, n);
+    edge_begin(f, y, n);
+    while (done < n && e->queue_n < EDGE_QUEUE && f->queue_n < EDGE_QUEUE) {
+        int32_t take = e->frame - e->pos;
+        if ((size_t)take > n - done) take = (int32_t)(n - done);
+#if DUPLEX_AVX2
+        if (e->wide && take >= 4) edge_filter_both(e, f, x + done, y + done, take);
+        else
+#endif
+        { edge_filter(e, x + done, take); edge_filter(f, y + done, take); }
+        done += (size_t)take;
+        e->samples += take; f->samples += take;
+        if (e->pos == e->frame) { edge_end_frame(e); edge_end_frame(f); }
+    }
+    return done;
+}
+
 /* One frame of nothing after the last sample. */
 static inline void edge_pad(edge_t *e)
 {
-    int k = (int)(e->frames & EDGE_MASK), b;
-    for (b = 0; b < EDGE_BANDS; b++) e->energy[k][b] = 0;
+    static const int64_t nothing[EDGE_BANDS] = {0};
+    int k = (int)(e->frames & EDGE_MASK);
+    edge_keep(e, e->frames, nothing);
     e->first[k] = e->last[k] = -1;
     e->leap_first[k] = e->leap_last[k] = EDGE_NONE;
     edge_step(e, e->frames++);

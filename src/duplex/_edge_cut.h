@@ -9,18 +9,64 @@
 #define DUPLEX_EDGE_CUT_H
 
 #include "_edge_look.h"
+#include "_kernels.h"
+
+/* Bits of 16 samples: which lie further than `least`, below 32767, from those of y. */
+static inline unsigned edge_apart(const int16_t *x, const int16_t *y, int32_t least)
+{
+#if DUPLEX_SSE2
+    const __m128i limit = _mm_set1_epi16((int16_t)least);
+    const __m128i a = _mm_loadu_si128((const __m128i *)x), b = _mm_loadu_si128((const __m128i *)(x + 8));
+    const __m128i c = _mm_loadu_si128((const __m128i *)y), d = _mm_loadu_si128((const __m128i *)(y + 8));
+    const __m128i low = _mm_or_si128(_mm_cmpgt_epi16(_mm_subs_epi16(a, c), limit), _mm_cmpgt_epi16(_mm_subs_epi16(c, a), limit));
+    const __m128i high = _mm_or_si128(_mm_cmpgt_epi16(_mm_subs_epi16(b, d), limit), _mm_cmpgt_epi16(_mm_subs_epi16(d, b), limit));
+    return (unsigned)_mm_movemask_epi8(_mm_packs_epi16(low, high));
+#else
+    unsigned bits = 0;
+    int j;
+    for (j = 0; j < 16; j++) bits |= (unsigned)(x[j] - y[j] > least || y[j] - x[j] > least) << j;
+    return bits;
+#endif
+}
+
+/* First and last of the n samples of this frame that lie further than `least` from those `back` before;
+ * *first is n when there is none. Reads up to 15 samples more than n. */
+static inline void edge_span(const edge_t *e, int32_t back, int32_t least, int32_t n, int32_t *first, int32_t *last)
+{
+    const int16_t *x = e->raw + EDGE_MAX_LEAP, *y = x - back;
+    int32_t at = 0, end = (n - 1) & ~15;
+    unsigned tail = 0xffffu >> (15 - ((n - 1) & 15)), bits = 0;
+    *first = n;
+    *last = -1;
+    if (least >= INT16_MAX) {
+        for (at = 0; at < n; at++)
+            if (x[at] - y[at] > least || y[at] - x[at] > least) { if (*first == n) *first = at; *last = at; }
+        return;
+    }
+    for (; at <= end && !bits; at += 16) bits = edge_apart(x + at, y + at, least) & (at == end ? tail : 0xffffu);
+    if (!bits) return;
+    *first = at - 16 + edge_low_bit(bits);
+    for (bits = 0; !bits; end -= 16, tail = 0xffffu) bits = edge_apart(x + end, y + end, least) & tail;
+    *last = end + 16 + edge_top_bit(bits);
+}
+
+/* Keep which samples of the frame that ends differ from the one before. */
+static inline void edge_find_changes(edge_t *e, int k)
+{
+    int32_t first, last;
+    edge_span(e, 1, 0, e->pos, &first, &last);
+    e->first[k] = (int16_t)(last < 0 ? -1 : first);
+    e->last[k] = (int16_t)last;
+}
 
 /* Keep where the full frame leaps first, and after which sample it leaps no more. */
 static inline void edge_find_leaps(edge_t *e, int k)
 {
-    const int16_t *x = e->raw + EDGE_MAX_LEAP, *then = x - e->leap;
-    int32_t least = (int32_t)edge_sqrt((uint64_t)(edge_noise_total(e) * EDGE_LEAP) >> 20);
-    int32_t n = e->pos, i = 0, j = n - 1;
-    while (i < n && x[i] - then[i] <= least && then[i] - x[i] <= least) i++;
-    while (j > i && x[j] - then[j] <= least && then[j] - x[j] <= least) j--;
-    e->leap_first[k] = (int16_t)(i < n ? i : EDGE_NONE);
-    e->leap_last[k] = (int16_t)(i < n ? j - e->leap : EDGE_NONE);
-    memmove(e->raw, e->raw + n, EDGE_MAX_LEAP * sizeof *e->raw);
+    int32_t least = (int32_t)edge_sqrt((uint64_t)(edge_noise_total(e) * EDGE_LEAP) >> 20), first, last;
+    edge_span(e, e->leap, least, e->pos, &first, &last);
+    e->leap_first[k] = (int16_t)(last >= 0 ? first : EDGE_NONE);
+    e->leap_last[k] = (int16_t)(last >= 0 ? last - e->leap : EDGE_NONE);
+    memmove(e->raw, e->raw + e->pos, EDGE_MAX_LEAP * sizeof *e->raw);
 }
 
 /* Does every band, over frames [from, to], stay within `limit` / 16 of what can be seen? */

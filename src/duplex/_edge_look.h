@@ -70,24 +70,30 @@ static inline void edge_refresh_sd(edge_t *e)
     }
 }
 
-static inline int64_t edge_window(const edge_t *e, int64_t t, int b)
+/* Keep the energies of a frame, and of the window that ends with it. */
+static inline void edge_keep(edge_t *e, int64_t t, const int64_t *energy)
 {
-    int64_t w = 0;
-    int j;
-    for (j = 0; j < EDGE_WINDOW; j++) w += e->energy[(t - j) & EDGE_MASK][b];
-    return w / EDGE_WINDOW;
+    const int64_t *gone = e->energy[(t - EDGE_WINDOW) & EDGE_MASK];
+    const int k = (int)(t & EDGE_MASK);
+    int b;
+    for (b = 0; b < EDGE_BANDS; b++) {
+        e->recent[b] += energy[b] - gone[b];
+        e->energy[k][b] = energy[b];
+        e->window[k][b] = e->recent[b] / EDGE_WINDOW;
+        e->log_window[k][b] = edge_ln(e->window[k][b]);
+    }
 }
 
 static inline edge_look edge_examine(const edge_t *e, int64_t t)
 {
-    edge_look k = {0, 0, {0, 0, 0}, 0, 0, 0};
+    const int at = (int)(t & EDGE_MASK);
+    edge_look k = {0, 0, e->log_window[at], 0, 0, 0};
     int32_t opens = INT32_MIN, edges = INT32_MIN;
     int b;
     for (b = 0; b < EDGE_BANDS; b++) {
-        int64_t w = edge_window(e, t, b);
+        int64_t w = e->window[at][b];
         int32_t z;
-        k.log_window[b] = edge_ln(w);
-        k.total += e->energy[t & EDGE_MASK][b];
+        k.total += e->energy[at][b];
         z = k.log_window[b] - e->log_noise[b] - (e->mean[b] >> 8);
         z = (int32_t)(((int64_t)z * e->inv_sd[b]) >> 12);
         if (z > 0 && w > e->noise[b]) k.excess += w - e->noise[b];

@@ -114,10 +114,44 @@ static inline void edge_lift(edge_t *e, int b, int64_t t, int64_t least)
     e->absorbed_at = t;
 }
 
+/* Has no band been as quiet as its noise for 1.6 s? Asked first: it seldom is so. */
+static inline int edge_near_raised(const edge_t *e)
+{
+    int b, raised = 0;
+    for (b = 0; b < EDGE_BANDS; b++) raised |= 2 * edge_min(e->least[b], e->near_least[b]) > 3 * e->noise[b];
+    return raised;
+}
+
+/* Let a band that is steady, or was never as quiet as its noise is thought to be, be its noise. */
+static inline void edge_take_steady(edge_t *e, int b, int64_t t, int fast)
+{
+    const int64_t least = edge_min(e->least[b], e->past_least[b]), noise = e->noise[b];
+    int64_t most, longest, near_least;
+    int slow, rise, near;
+    if (least <= noise && !fast) {
+        if (6 * (least + 1) <= noise && e->sub_frames > 40) edge_set_noise(e, b, least * 6);
+        return;
+    }
+    most = edge_max(e->most[b], e->past_most[b]);
+    near_least = edge_min(e->least[b], e->near_least[b]);
+    longest = edge_min(edge_min(least, e->long_least[0][b]), edge_min(e->long_least[1][b], e->long_least[2][b]));
+    slow = most < EDGE_STEADY * least && 2 * least > 3 * noise;
+    near = fast && 2 * near_least > 3 * noise;
+    if (e->open && t - e->on <= (EDGE_FAST_SUBS + 1) * EDGE_SUB_FRAMES) near = 0;
+    if (e->open && t - e->on <= (EDGE_SUBS + 1) * EDGE_SUB_FRAMES) slow = 0;
+    rise = longest > noise && longest < EDGE_HUGE;
+    /* a voice held steady is stationary too, and must not be taken for noise */
+    if ((slow || near || rise) && e->open && t - e->on < EDGE_VOICE_HOLD && edge_hears_voice(e, t)) return;
+    if (slow) edge_absorb(e, b, t, least, EDGE_SUBS);
+    else if (near) edge_absorb(e, b, t, near_least, EDGE_FAST_SUBS);
+    else if (rise) edge_lift(e, b, t, longest);
+    else if (6 * (least + 1) <= noise && e->sub_frames > 40) edge_set_noise(e, b, least * 6);
+}
+
 static inline void edge_follow_noise(edge_t *e, int64_t t, const edge_look *k)
 {
     int learn = e->open ? t - e->off > EDGE_HANG / 2 && e->tail <= -EDGE_CLOSE : e->score < EDGE_OPEN / 2;
-    int fast, b, j;
+    int fast, b;
     for (b = 0; b < EDGE_BANDS; b++) {
         int64_t x = e->energy[t & EDGE_MASK][b];
         e->power[b] += (x - e->power[b]) / 16;
@@ -128,26 +162,8 @@ static inline void edge_follow_noise(edge_t *e, int64_t t, const edge_look *k)
     e->rumble += (e->energy[t & EDGE_MASK][0] - e->rumble) / 64;
     if (e->rumble < e->rumble_least) e->rumble_least = e->rumble;
     if (e->rumble > e->rumble_most) e->rumble_most = e->rumble;
-    fast = edge_steady_now(e);
-    for (b = 0; b < EDGE_BANDS; b++) {
-        int64_t least, most, longest, near_least;
-        int slow, rise, near;
-        least = edge_min(e->least[b], e->past_least[b]);
-        most = edge_max(e->most[b], e->past_most[b]);
-        near_least = edge_min(e->least[b], e->near_least[b]);
-        for (longest = least, j = 0; j < 3; j++) longest = edge_min(longest, e->long_least[j][b]);
-        slow = most < EDGE_STEADY * least && 2 * least > 3 * e->noise[b];
-        near = fast && 2 * near_least > 3 * e->noise[b];
-        if (e->open && t - e->on <= (EDGE_FAST_SUBS + 1) * EDGE_SUB_FRAMES) near = 0;
-        if (e->open && t - e->on <= (EDGE_SUBS + 1) * EDGE_SUB_FRAMES) slow = 0;
-        rise = longest > e->noise[b] && longest < EDGE_HUGE;
-        /* a voice held steady is stationary too, and must not be taken for noise */
-        if ((slow || near || rise) && e->open && t - e->on < EDGE_VOICE_HOLD && edge_hears_voice(e, t)) continue;
-        if (slow) edge_absorb(e, b, t, least, EDGE_SUBS);
-        else if (near) edge_absorb(e, b, t, near_least, EDGE_FAST_SUBS);
-        else if (rise) edge_lift(e, b, t, longest);
-        else if (least < e->noise[b] / 6 && e->sub_frames > 40) edge_set_noise(e, b, least * 6);
-    }
+    fast = edge_near_raised(e) && edge_steady_now(e);
+    for (b = 0; b < EDGE_BANDS; b++) edge_take_steady(e, b, t, fast);
 }
 
 static inline void edge_roll_rumble(edge_t *e)

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_kernels.h"
+
 #define EDGE_BANDS 3
 #define EDGE_FRAMES_PER_SECOND 400
 #define EDGE_MAX_FRAME 120   /* samples: 2.5 ms at 48 kHz */
@@ -140,7 +142,7 @@ typedef struct {
 /* What one frame looks like against the noise as known now. */
 typedef struct {
     int64_t total, excess;    /* energy of all bands; energy above noise in bands that stand out */
-    int32_t log_window[EDGE_BANDS];
+    const int32_t *log_window;
     int32_t opens, edges;     /* evidence for speech: to open with, and, keener, to place edges with */
     int band;                 /* that `edges` comes from */
 } edge_look;
@@ -148,17 +150,22 @@ typedef struct {
 /* One side. Written only by edge_push and edge_finish; reset only by edge_init. */
 typedef struct {
     int32_t frame, leap, pole_dc, pole_low, pole_mid; /* samples a frame, a leap; pole gains Q20 */
+    int32_t wide;                               /* run the kernels for newer processors */
     int32_t dc[2], low[2], mid[2];              /* filter states Q12 */
-    int32_t pos, first_change, last_change, begun;
-    int16_t previous;
+    int32_t pos, begun;
     uint64_t sum[EDGE_BANDS];
-    int32_t smooth[EDGE_MAX_FRAME];             /* this frame below 2 kHz, Q12 */
+    int32_t below[EDGE_MAX_FRAME + 1];          /* sums of this frame below 2 kHz, sample by sample */
+    int32_t slow_run;                           /* samples to one slow sample, 0 when that varies */
+    uint32_t slow_part;                         /* its reciprocal, Q32, rounded up */
     int64_t samples, frames;                    /* taken in so far */
 
     int64_t energy[EDGE_RING][EDGE_BANDS];
+    int64_t window[EDGE_RING][EDGE_BANDS];      /* mean energies of the 15 ms that end with a frame */
+    int32_t log_window[EDGE_RING][EDGE_BANDS];
+    int64_t recent[EDGE_BANDS];                 /* energies of the last EDGE_WINDOW frames, summed */
     int16_t first[EDGE_RING], last[EDGE_RING];  /* samples that changed; last < 0: digital silence */
     int16_t leap_first[EDGE_RING], leap_last[EDGE_RING]; /* samples that leapt, or EDGE_NONE */
-    int16_t raw[EDGE_MAX_LEAP + EDGE_MAX_FRAME];         /* this frame, and the samples it leaps from */
+    int16_t raw[EDGE_MAX_LEAP + EDGE_MAX_FRAME + 16];    /* this frame, and the samples it leaps from */
     int16_t slow[EDGE_SLOW];
     uint32_t slow_at;
 
@@ -216,6 +223,17 @@ static inline int edge_top_bit(uint64_t x)
 #endif
 }
 
+static inline int edge_low_bit(unsigned x)
+{
+#if defined(__GNUC__)
+    return __builtin_ctz(x);
+#else
+    int n = 0;
+    while (!(x >> n & 1)) n++;
+    return n;
+#endif
+}
+
 /* Natural log of an energy plus 0.01, Q16, error below 1e-4: leading zeros and a table of ln(1 + i/64). */
 static inline int32_t edge_ln(int64_t energy)
 {
@@ -244,14 +262,21 @@ static inline int64_t edge_exp(int32_t y)
     return k >= 0 ? s << k : s >> -k;
 }
 
+/* The whole part of the root, of 21 bits at most. Whole numbers that small are held exactly by a double,
+ * and no root that is no whole number comes near enough to one to be rounded to it. */
 static inline uint32_t edge_sqrt(uint64_t x)
 {
+#if DUPLEX_SSE2
+    const __m128d root = _mm_set_sd((double)(int64_t)(x >> 42 ? ((uint64_t)1 << 42) - 1 : x));
+    return (uint32_t)_mm_cvttsd_si32(_mm_sqrt_sd(root, root));
+#else
     uint64_t r = 0, bit = (uint64_t)1 << 40;
     while (bit > x) bit >>= 2;
     for (; bit; bit >>= 2) {
         if (x >= r + bit) { x -= r + bit; r = (r >> 1) + bit; } else r >>= 1;
     }
     return (uint32_t)r;
+#endif
 }
 
 /* 1 - exp(-2 pi hz / rate) in Q20, by its series in Q30. */
