@@ -44,6 +44,10 @@ BAD = {
         ["run", "--clock", "virtual", "--caller", "gpt-live"],
         "use --clock wall",
     ),
+    "a Realtime session on the virtual clock names the voice that can": (
+        ["run", "--clock", "virtual", "--assistant", "realtime"],
+        "or --endpoint local: the same protocol with the embedded voice",
+    ),
     "a real session without a key": (["run", "--assistant", "gpt-live"], "OPENAI_API_KEY"),
     "a config that is not there": (["run", "--config", "gone.toml"], "cannot be read"),
     "an application that is not there": (["run", "--application", "gone:app"], "no module named"),

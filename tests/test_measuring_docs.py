@@ -56,7 +56,12 @@ def test_the_timeline_of_the_page_gives_the_figures_of_the_page(tmp_path: Path) 
 def test_the_page_names_every_member_of_both_forms() -> None:
     from duplex.intake import labels
 
-    models: list[type[BaseModel]] = [timeline._Input, timeline._CallerTurn, labels._Said, labels._Sounded]
+    models: list[type[BaseModel]] = [
+        timeline._Input,
+        timeline._CallerTurn,
+        labels._Said,
+        labels._Sounded,
+    ]
     models += [timeline._Open, timeline._RunStart, timeline._RunEnd, timeline._Call]
     missing = [
         name

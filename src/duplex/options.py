@@ -107,9 +107,14 @@ class RunOptions(JudgeOptions):
         elsewhere = self.caller == "realtime" and self.endpoint != LOCAL_ENDPOINT
         remote += [self.caller] if self.caller == "gpt-live" or elsewhere else []
         if self.clock == "virtual" and remote:
+            mend = {
+                "realtime": ", or --endpoint local: the same protocol with the embedded voice",
+                "gpt-live": ", or the embedded voice: local",
+                "client": ", or the embedded voice: local",
+            }.get(remote[0], ", or local parties")
             raise ValueError(
                 f"clock virtual: {remote[0]} is a remote session, which no virtual clock can "
-                "make wait; use --clock wall, or local parties"
+                f"make wait; use --clock wall{mend}"
             )
         return self
 
