@@ -313,6 +313,25 @@ def test_at_400_pixels_nothing_is_cut_off(page: browser.Page, file: Path, call: 
     assert page.run("parseFloat(getComputedStyle(document.body).fontSize) >= 14") is True
 
 
+def test_at_400_pixels_no_table_has_to_be_moved_sideways(page: browser.Page, file: Path) -> None:
+    for width, stacked in ((400, True), (1280, False)):
+        page.size(width, 860, mobile=stacked)
+        opened(page, file, 1)
+        page.run("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+        tables = (
+            "[...document.querySelectorAll('.scroll')].map((box) => [box.clientWidth, "
+            "box.scrollWidth, getComputedStyle(box.querySelector('td')).display])"
+        )
+        found = page.run(tables)
+        assert isinstance(found, list)
+        assert len(found) == 3, "all calls, limits, turns"
+        for inside, wanted, display in found:  # type: ignore[misc]
+            assert wanted <= inside
+            assert (display == "table-cell") is not stacked
+    headings = "[...document.querySelectorAll('.scroll td')].map((cell) => cell.dataset.heading)"
+    assert page.run(f"{headings}.includes('wanted') && {headings}.includes('latency')") is True
+
+
 # -- strangers' words ----------------------------------------------------------------
 
 

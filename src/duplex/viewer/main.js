@@ -80,7 +80,7 @@ function listCalls() {
   table.append(headRow(run.columns));
   run.rows.forEach((cells, index) => {
     const row = make("tr", "go", ...cells.map((cell, at) => make("td", at === 1 ? run.calls[index].status : "", cell)));
-    table.append(leading(row, () => show(index)));
+    table.append(leading(named(row, run.columns), () => show(index)));
   });
   byId("pooled").append(...run.pooled.map((row) => metricRow(row)));
   byId("all-calls").hidden = run.calls.length < 2;

@@ -34,11 +34,13 @@ class Panels {
 
   /** The limits of the policy; green only where one was measured and met. */
   limits(limits) {
+    const names = ["limit", "wanted", "measured", "n", "±", ""];
     const table = make("table", "");
-    table.append(headRow(["limit", "wanted", "measured", "n", "±", ""]));
+    table.append(headRow(names));
     for (const { cells, met } of limits) {
       const mark = met === null ? "muted" : met ? "passed" : "failed";
-      table.append(make("tr", "", ...cells.map((cell, at) => make("td", at === 5 ? mark : "", cell))));
+      const row = make("tr", "", ...cells.map((cell, at) => make("td", at === 5 ? mark : "", cell)));
+      table.append(named(row, names));
     }
     return this.panel("Limits", "of the timing policy", true, make("div", "scroll", table));
   }
@@ -77,12 +79,14 @@ class Panels {
   }
 
   turns(turns) {
+    const names = ["", "from – to", "latency", "overlap", "what became of it"];
     const table = make("table", "");
-    table.append(headRow(["", "from – to", "latency", "overlap", "what became of it"]));
+    table.append(headRow(names));
     for (const turn of turns) {
       const side = make("td", `${turn.side} tight`, make("span", "who", turn.side));
       const cells = turn.cells.map((cell, index) => make("td", index ? "" : "tight", cell));
-      table.append(leading(make("tr", "go", side, ...cells), () => this.go(turn.start, turn.end, true)));
+      const row = named(make("tr", "go", side, ...cells), names);
+      table.append(leading(row, () => this.go(turn.start, turn.end, true)));
     }
     return this.panel("Turns", "click one to hear it", true, make("div", "scroll", table));
   }
@@ -105,6 +109,12 @@ function metricRow(row) {
 
 function headRow(names) {
   return make("tr", "", ...names.map((name) => make("th", "", name)));
+}
+
+/** A row whose cells know their headings: where there is no room for columns they stand below each other. */
+function named(row, names) {
+  [...row.cells].forEach((cell, at) => { cell.dataset.heading = at ? names[at] : ""; });
+  return row;
 }
 
 /** A table row that acts when it is clicked or Enter is pressed on it. */
