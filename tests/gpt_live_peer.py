@@ -66,7 +66,7 @@ class BareClient:
         return found[0]
 
     def all(self, kind: str) -> list[Event]:
-        return [event for event in self.events if event["type"] == kind]
+        return [event for event in self.events if event.get("type") == kind]
 
     async def push(self, ms: int, *, value: int = 0, chunk_ms: int = 20) -> None:
         """Advance the clock by ``ms``, sending the audio of each chunk as it ends.

@@ -20,7 +20,7 @@ from openai.types.responses import ResponseStreamEvent
 from pydantic import TypeAdapter
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from duplex.local.faults import Fault
+from duplex.local.faults import Fault, Plan
 from duplex.local.server import LocalServer
 from duplex.values import Json
 from gpt_live_schema import event_models, problems
@@ -377,7 +377,8 @@ class Mutating(Fault):
 
 
 async def test_a_mutant_server_is_caught_though_the_sdk_says_nothing() -> None:
-    async with LocalServer(Voices(), faults=[Mutating]) as server, talking(server) as talk:
+    faults = [Plan(name="mutating", make=Mutating)]
+    async with LocalServer(Voices(), faults=faults) as server, talking(server) as talk:
         delta = await talk.until("session.output_audio.delta")
         assert delta.type == "session.output_audio.delta"
         assert getattr(delta, "delta", None) is None, "the sdk built it without a word"

@@ -13,7 +13,7 @@ import pytest
 from duplex.clock import VirtualClock
 from duplex.errors import InputError
 from duplex.local import pipe as pipe_module
-from duplex.local.faults import FAULTS, MakeFault, parse_fault
+from duplex.local.faults import FAULTS, Plan, parse_fault
 from duplex.local.pipe import pipe
 from duplex.local.rate_bridge import DELAY_MS
 from duplex.local.seams import Pcm, VoiceFrame
@@ -42,7 +42,7 @@ class Bench:
 
 async def bench(
     *,
-    faults: Sequence[MakeFault] = (),
+    faults: Sequence[Plan] = (),
     session_seconds: float = 7200,
     start: bool = True,
     rate: int = RATE,
@@ -385,10 +385,10 @@ async def test_a_stall_holds_everything_back_and_loses_nothing() -> None:
         voices=Voices(lambda config: ToneVoice(config, tone_ms=1_000)),
     )
     await say(made.client, "hello")
-    await made.client.push(1_000)
+    await made.client.push(1_500)
     before = len(made.client.output())
-    assert before <= RATE * 6 // 10
-    await made.client.push(1_000)
+    assert before <= RATE
+    await made.client.push(500)
     assert len(made.client.output()) == before
     await made.client.push(2_000)
     assert len(made.client.output()) == 4 * RATE
@@ -413,7 +413,7 @@ async def test_garbage_comes_once_between_sound_messages() -> None:
     made = await faulted("garbage", 2_000)
     kinds = {type(message) for message in made.client.unreadable}
     assert kinds == {str, bytes}
-    assert len(made.client.unreadable) == 3
+    assert len(made.client.unreadable) == 5
     assert len(made.client.all("session.unheard_of")) == 1
     assert made.client.closed is None
 
@@ -425,8 +425,8 @@ async def test_odd_bytes_cut_every_later_delta_oddly_and_lose_nothing() -> None:
         len(base64.b64decode(str(d["delta"])))
         for d in made.client.all("session.output_audio.delta")
     ]
-    assert sizes[0] == 4800
-    assert all(size % 2 for size in sizes[6:])
+    assert sizes[:9] == [4800] * 9
+    assert all(size % 2 for size in sizes[12:])
     assert sum(sizes) == 2 * 2 * RATE
 
 
@@ -448,7 +448,7 @@ async def test_refuse_answers_at_the_door() -> None:
     assert refused.value.code == "429"
 
 
-@pytest.mark.parametrize("name", [name for name in FAULTS if name != "refuse"])
+@pytest.mark.parametrize("name", [name for name in FAULTS if name not in ("refuse", "429")])
 async def test_no_fault_strikes_before_the_voice_was_heard(name: str) -> None:
     quiet = await bench()
     await quiet.client.push(3_000)

@@ -20,7 +20,7 @@ from websockets.http11 import Request, Response
 from duplex.clock import WallClock
 from duplex.errors import SessionError
 from duplex.participants.stream_agent import StreamAgent
-from duplex.participants.transport import MAX_MESSAGE_BYTES, bare_websocket
+from duplex.participants.transport import MAX_MESSAGE_BYTES, MOST_BYTES, bare_websocket
 from duplex.protocols.media_stream import MediaStream, StreamIds
 from duplex.protocols.pcm import PcmStream
 from live_bench import LiveBench
@@ -87,10 +87,19 @@ async def test_an_agent_that_closes_has_hung_up() -> None:
     assert bench.told("session.closed") == [{"reason": "remote_hangup"}]
 
 
-async def test_a_message_that_is_too_large_ends_the_connection_and_is_named() -> None:
+@pytest.mark.parametrize(
+    ("size", "fault"),
+    [
+        (MAX_MESSAGE_BYTES + 2, ("agent", "oversize", False)),
+        (MOST_BYTES + 2, ("transport", "oversize", True)),
+    ],
+)
+async def test_a_message_that_is_too_large_is_named_and_one_beyond_bearing_ends_the_connection(
+    size: int, fault: tuple[str, str, bool]
+) -> None:
     async def shout(socket: ServerConnection) -> None:
         await socket.recv()
-        await socket.send(bytes(MAX_MESSAGE_BYTES + 2))
+        await socket.send(bytes(size))
         await socket.wait_closed()
 
     async with agent_at(shout) as url:
@@ -99,7 +108,7 @@ async def test_a_message_that_is_too_large_ends_the_connection_and_is_named() ->
         await bench.start()
         await bench.run(1_000)
         await bench.finish()
-    assert bench.faults() == [("session", "dropped", True)]
+    assert bench.faults()[0] == fault
     assert len(bench.audio()) == 0
 
 

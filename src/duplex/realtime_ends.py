@@ -12,6 +12,7 @@ from duplex.application.prompts import OPENING_COMMENTARY
 from duplex.application.workbench import Workbench
 from duplex.briefing import assistant_config, caller_brief, caller_config
 from duplex.options import LOCAL_ENDPOINT, RunOptions
+from duplex.participants.door import Door
 from duplex.participants.realtime import RealtimeSession
 from duplex.participants.transport import Connect
 from duplex.protocols.realtime import RealtimeConfig
@@ -27,6 +28,7 @@ def realtime_assistant(
     *,
     first: str,
     seed: int,
+    door: Door | None = None,
 ) -> RealtimeSession:
     """Build the assistant under test."""
     told = assistant_config(options, application, scenario)
@@ -47,11 +49,17 @@ def realtime_assistant(
         lock_step=options.endpoint == LOCAL_ENDPOINT,
         opening=opening if first == "assistant" else None,
         functions=bench,
+        door=door,
     )
 
 
 def realtime_caller(
-    options: RunOptions, scenario: Scenario, connect: Connect, *, first: str
+    options: RunOptions,
+    scenario: Scenario,
+    connect: Connect,
+    *,
+    first: str,
+    door: Door | None = None,
 ) -> RealtimeSession:
     """Build a caller."""
     told = caller_config(options, scenario, first)
@@ -68,4 +76,5 @@ def realtime_caller(
         ),
         lock_step=options.endpoint == LOCAL_ENDPOINT,
         opening=opening if first == "caller" else None,
+        door=door,
     )

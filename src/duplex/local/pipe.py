@@ -31,6 +31,7 @@ class PipeEnd:
         self._inbox: HeldQueue[str | bytes | _Ended] = HeldQueue(clock, PIPE_LIMIT + 1)
         self._peer: PipeEnd | None = None
         self._over: _Ended | None = None
+        self._deaf = False
 
     async def send(self, message: str | bytes) -> None:
         if self._over is not None:
@@ -57,13 +58,24 @@ class PipeEnd:
             raise TransportClosed(item.code, item.reason)
         return item
 
-    async def close(self, code: int = 1000, reason: str = "") -> None:
+    async def close(self, code: int = 1000, reason: str = "") -> bool:
+        assert self._peer is not None
         self._end(_Ended(code, reason))
         self._inbox.close()
+        return not self._peer._deaf
 
     def abort(self) -> None:
         self._end(_Ended(ABNORMAL, ""))
         self._inbox.close()
+
+    def half_close(self) -> None:
+        """End the outgoing half without a close frame and go on reading."""
+        assert self._peer is not None
+        self._peer._inbox.put(_Ended(ABNORMAL, ""))
+
+    def keep_open(self) -> None:
+        """Never answer the other end's close."""
+        self._deaf = True
 
     def _end(self, how: _Ended) -> None:
         """Close both directions; the peer learns it after what is still on its way."""

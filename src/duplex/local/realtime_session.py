@@ -13,11 +13,11 @@ import logging
 from collections.abc import Callable, Sequence
 
 from duplex.clock import Clock, holding
-from duplex.local.faults import Line, MakeFault, Send
+from duplex.local.faults import Dialect, Fault, Line, Send, ServerTransport
 from duplex.local.realtime_talk import Party, Talk
 from duplex.local.seams import VOICE_RATE_HZ
 from duplex.participants.held_queue import HeldQueue
-from duplex.participants.transport import Transport, TransportClosed
+from duplex.participants.transport import TransportClosed
 from duplex.protocols.realtime_server import (
     Cancel,
     Commit,
@@ -51,13 +51,13 @@ class RealtimeServing:
 
     def __init__(
         self,
-        transport: Transport,
+        transport: ServerTransport,
         clock: Clock,
         machine: RealtimeMachine,
         *,
         make_party: MakeParty,
         role: str,
-        faults: Sequence[MakeFault] = (),
+        faults: Sequence[Fault] = (),
         session_seconds: float,
     ) -> None:
         self._transport = transport
@@ -67,19 +67,31 @@ class RealtimeServing:
         self._role = role
         self._session_seconds = session_seconds
         self._line = Line(transport, clock)
-        self._send = self._through(faults)
-        self._outgoing: HeldQueue[str | None] = HeldQueue(clock, OUTGOING_LIMIT)
+        self._faults = tuple(faults)
+        self._send = self._through()
+        self._outgoing: HeldQueue[tuple[int, str] | None] = HeldQueue(clock, OUTGOING_LIMIT)
+        self._line.waiting = self._outgoing.__len__
         self._input: HeldQueue[Effect] = HeldQueue(clock, INPUT_SECONDS * 1000)
         self._queued = 0
         self._inward: Resampler | None = None
         self._talk: Talk | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
-    def _through(self, faults: Sequence[MakeFault]) -> Send:
+    def _through(self) -> Send:
+        dialect = Dialect(
+            realtime=True,
+            announce=self._machine.say_misbehaves,
+            farewell=lambda: ((), 1001, EXPIRED),
+            bytes_a_second=self._bytes_a_second,
+        )
         send: Send = self._transport.send
-        for make in faults:
-            send = make().join(self._line, send)
+        for fault in self._faults:
+            send = fault.join(self._line, dialect, send)
         return send
+
+    def _bytes_a_second(self) -> int:
+        said = self._machine.settings.said
+        return said.rate_hz * said.width
 
     async def run(self) -> None:
         """Serve until the connection ends; never raises for what a client did."""
@@ -88,7 +100,10 @@ class RealtimeServing:
         self._emit(self._machine.say_created())
         try:
             while True:
-                for effect in self._machine.receive(await self._transport.receive()):
+                message = await self._transport.receive()
+                if any(fault.loses(message) for fault in self._faults):
+                    continue
+                for effect in self._machine.receive(message):
                     self._apply(effect)
         except TransportClosed:
             pass
@@ -179,14 +194,17 @@ class RealtimeServing:
     # -- the sender ---------------------------------------------------------
 
     def _emit(self, message: str) -> None:
-        if not self._outgoing.put(message):
+        if not self._outgoing.put((self._clock.position, message)):
             log.warning("a client does not read what it is sent")
             self._transport.abort()
 
     async def _write(self) -> None:
         try:
-            while (message := await self._outgoing.get()) is not None:
+            while (item := await self._outgoing.get()) is not None:
+                self._line.emitted, message = item
                 await self._send(message)
+            for fault in reversed(self._faults):
+                await fault.flush()
             await self._transport.close(1000)
         except TransportClosed:
             return  # the reader learns it as well, and ends the session

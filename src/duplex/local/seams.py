@@ -99,7 +99,8 @@ class Note:
     object as ``message``. Kinds and fields: ``utterance`` {text, action,
     start_ms, end_ms, items, complete}, ``agenda`` {item_id, status}, ``finished``
     {outcome}, ``sound`` {kind, start_ms, end_ms}, ``late`` {what, late_ms},
-    ``fault`` {code, message}, ``waited`` {host, seconds, status}. An utterance
+    ``fault`` {code, message}, ``waited`` {host, seconds, status}, ``misbehaves``
+    {fault}. An utterance
     decided before the other side's last words, and begun after them, also has
     ``stale`` true and ``decided_ms``.
     """

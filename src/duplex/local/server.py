@@ -23,8 +23,8 @@ from websockets.http11 import Request, Response
 
 from duplex.clock import Clock, WallClock, utc_seconds
 from duplex.local.admission import stranger
-from duplex.local.doorway import doorway, refusal
-from duplex.local.faults import MakeFault, Refuse
+from duplex.local.doorway import Doorway, DoorwayTransport, doorway, refusal
+from duplex.local.faults import Conduct, Plan, ServerTransport
 from duplex.local.http_desk import HttpDesk
 from duplex.local.managed_backend import Responder, respond_by_rule
 from duplex.local.pipe import pipe
@@ -37,7 +37,6 @@ from duplex.participants.transport import (
     Connect,
     Transport,
     TransportRefused,
-    WebSocketTransport,
 )
 from duplex.protocols.gpt_live import SESSION_SECONDS, SESSIONS_PATH
 from duplex.protocols.gpt_live_models import Problem
@@ -67,7 +66,7 @@ class LocalServer:
         host: str = "127.0.0.1",
         port: int = 0,
         prefix: str = "/v1",
-        faults: Sequence[MakeFault] = (),
+        faults: Sequence[Plan] = (),
         session_seconds: float = SESSION_SECONDS,
         make_party: MakeParty | None = None,
         respond: Responder = respond_by_rule,
@@ -80,7 +79,7 @@ class LocalServer:
         self._host, self._port = host, port
         self._prefix = "/" + prefix.strip("/") if prefix.strip("/") else ""
         self._responses = ResponsesDesk(self._prefix, self._admits, bound=host)
-        self._faults = tuple(faults)
+        self._conduct = Conduct(faults)
         self._session_seconds = session_seconds
         self._numbers = itertools.count(1)
         self._sessions: set[asyncio.Task[None]] = set()
@@ -147,8 +146,9 @@ class LocalServer:
             return refusal(401, "invalid_api_key", "the bearer token is missing or wrong")
         if len(self._sessions) >= MAX_SESSIONS:
             return refusal(429, "rate_limit_exceeded", f"{MAX_SESSIONS} sessions are open")
-        if (status := self._refusal()) is not None:
-            return refusal(status, "refused", "the session was refused on purpose")
+        if (turned := self._conduct.at_the_door()) is not None:
+            said = "the session was refused on purpose"
+            return refusal(turned.status, "refused", said, retry_after=turned.retry_after)
         return None
 
     def _desk(self, transport: asyncio.Transport) -> HttpDesk:
@@ -161,15 +161,9 @@ class LocalServer:
         wanted = self._api_key
         return wanted is None or hmac.compare_digest(token.strip().encode(), wanted.encode())
 
-    def _refusal(self) -> int | None:
-        for make in self._faults:
-            fault = make()
-            if isinstance(fault, Refuse):
-                return fault.status
-        return None
-
     async def _handle(self, connection: ServerConnection) -> None:
-        transport = WebSocketTransport(connection)
+        assert isinstance(connection, Doorway)
+        transport = DoorwayTransport(connection)
         assert connection.request is not None
         path = urlsplit(connection.request.path).path.rstrip("/")
         clock = WallClock(VOICE_RATE_HZ)
@@ -192,8 +186,9 @@ class LocalServer:
         """Return what opens sessions in memory, on the caller's own clock."""
 
         async def open_it(clock: Clock) -> Transport:
-            if (status := self._refusal()) is not None:
-                raise TransportRefused(str(status), "the session was refused on purpose")
+            if (turned := self._conduct.at_the_door()) is not None:
+                said = f"the session was refused on purpose with status {turned.status}"
+                raise TransportRefused(str(turned.status), said, turned.retry_after)
             ours, theirs = pipe(clock)
             name = f"local{next(self._numbers):06d}"
             session = (
@@ -208,7 +203,7 @@ class LocalServer:
 
     # -- both ---------------------------------------------------------------
 
-    def _session(self, transport: Transport, clock: Clock, name: str) -> LocalSession:
+    def _session(self, transport: ServerTransport, clock: Clock, name: str) -> LocalSession:
         expires_at = int(utc_seconds() + self._session_seconds)
         machine = ServerSession(session_id=f"sess_{name}", expires_at=expires_at)
         return LocalSession(
@@ -217,7 +212,7 @@ class LocalServer:
             machine,
             make_voice=self._make_voice,
             role=self._role,
-            faults=self._faults,
+            faults=self._conduct.session(),
             session_seconds=self._session_seconds,
             respond=self._respond,
         )
@@ -227,7 +222,7 @@ class LocalServer:
         return here and self._make_party is not None
 
     def _realtime(
-        self, transport: Transport, clock: Clock, name: str, model: str
+        self, transport: ServerTransport, clock: Clock, name: str, model: str
     ) -> RealtimeServing:
         assert self._make_party is not None, "nobody answers Realtime sessions here"
         seconds = min(self._session_seconds, REALTIME_SECONDS)
@@ -239,7 +234,7 @@ class LocalServer:
             machine,
             make_party=self._make_party,
             role=self._role,
-            faults=self._faults,
+            faults=self._conduct.session(ahead=True),
             session_seconds=seconds,
         )
 

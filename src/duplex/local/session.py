@@ -14,12 +14,13 @@ import logging
 from collections.abc import Callable, Sequence
 
 from duplex.clock import Clock, holding
-from duplex.local.faults import Line, MakeFault, Send
+from duplex.local.faults import Dialect, Fault, Line, Send, ServerTransport
 from duplex.local.managed_backend import ManagedBackend, Responder, respond_by_rule
 from duplex.local.seams import Voice
 from duplex.local.speaking import Speaking
+from duplex.local.telling import as_info, misbehaves
 from duplex.participants.held_queue import HeldQueue
-from duplex.participants.transport import Transport, TransportClosed
+from duplex.participants.transport import TransportClosed
 from duplex.protocols.gpt_live_models import Problem
 from duplex.protocols.gpt_live_server import (
     Begin,
@@ -56,13 +57,13 @@ class LocalSession:
 
     def __init__(
         self,
-        transport: Transport,
+        transport: ServerTransport,
         clock: Clock,
         machine: ServerSession,
         *,
         make_voice: MakeVoice,
         role: str,
-        faults: Sequence[MakeFault] = (),
+        faults: Sequence[Fault] = (),
         session_seconds: float,
         respond: Responder = respond_by_rule,
     ) -> None:
@@ -73,8 +74,10 @@ class LocalSession:
         self._role = role
         self._session_seconds = session_seconds
         self._line = Line(transport, clock)
-        self._send = self._through(faults)
-        self._outgoing: HeldQueue[str | None] = HeldQueue(clock, OUTGOING_LIMIT)
+        self._faults = tuple(faults)
+        self._send = self._through()
+        self._outgoing: HeldQueue[tuple[int, str] | None] = HeldQueue(clock, OUTGOING_LIMIT)
+        self._line.waiting = self._outgoing.__len__
         self._voice: Voice | None = None
         self._speaking: Speaking | None = None
         self._respond = respond
@@ -83,11 +86,26 @@ class LocalSession:
         self._tasks: list[asyncio.Task[None]] = []
         self._patience: asyncio.Task[None] | None = None
 
-    def _through(self, faults: Sequence[MakeFault]) -> Send:
+    def _through(self) -> Send:
+        dialect = Dialect(
+            realtime=False,
+            announce=lambda name: self._machine.say_info(*as_info(misbehaves(name))),
+            farewell=self._farewell,
+            bytes_a_second=self._bytes_a_second,
+        )
         send: Send = self._transport.send
-        for make in faults:
-            send = make().join(self._line, send)
+        for fault in self._faults:
+            send = fault.join(self._line, dialect, send)
         return send
+
+    def _farewell(self) -> tuple[Sequence[str], int, str]:
+        seconds = self._speaking.seconds if self._speaking is not None else 0
+        return (self._machine.say_closed("expired", seconds),), 1000, ""
+
+    def _bytes_a_second(self) -> int:
+        assert self._machine.config is not None
+        audio = self._machine.config.audio
+        return audio.rate_hz * audio.width
 
     async def run(self) -> None:
         """Serve until the connection ends; never raises for what a client did."""
@@ -96,7 +114,10 @@ class LocalSession:
             self._wait_for_start(START_MS)
         try:
             while True:
-                for effect in self._machine.receive(await self._transport.receive()):
+                message = await self._transport.receive()
+                if any(fault.loses(message) for fault in self._faults):
+                    continue
+                for effect in self._machine.receive(message):
                     await self._apply(effect)
         except TransportClosed:
             pass
@@ -210,6 +231,7 @@ class LocalSession:
     def _close(self, reason: Reason) -> None:
         assert self._speaking is not None
         self._reason = reason
+        self._line.hurry()
         self._speaking.close()
 
     async def _speak(self) -> None:
@@ -228,14 +250,18 @@ class LocalSession:
     # -- the sender ---------------------------------------------------------
 
     def _emit(self, message: str) -> None:
-        if not self._outgoing.put(message) and self._machine.phase != "closed":
+        item = (self._clock.position, message)
+        if not self._outgoing.put(item) and self._machine.phase != "closed":
             log.warning("%s does not read what it is sent", self._machine.session_id)
             self._transport.abort()
 
     async def _write(self) -> None:
         try:
-            while (message := await self._outgoing.get()) is not None:
+            while (item := await self._outgoing.get()) is not None:
+                self._line.emitted, message = item
                 await self._send(message)
+            for fault in reversed(self._faults):
+                await fault.flush()
             await self._transport.close(1000)
         except TransportClosed:
             return  # the reader learns it as well, and ends the session

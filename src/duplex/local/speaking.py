@@ -16,6 +16,7 @@ import numpy as np
 
 from duplex.clock import Clock
 from duplex.local.faults import Line
+from duplex.local.faults.line import VOICED_LEVEL
 from duplex.local.managed_backend import ManagedBackend
 from duplex.local.rate_bridge import RateBridge
 from duplex.local.seams import VOICE_RATE_HZ, Pcm, Voice, VoiceFrame, Words
@@ -185,7 +186,8 @@ class Speaking:
             played = len(self._fixture) == 0
         voiced = bool(pcm.any())
         self._quiet_ms = 0 if voiced else self._quiet_ms + BLOCK_MS
-        self._line.voiced_ms += BLOCK_MS if voiced else 0
+        heard = voiced and int(np.abs(pcm.astype(np.int32)).max()) > VOICED_LEVEL
+        self._line.voiced_ms += BLOCK_MS if heard else 0
         out = self._outward.convert(pcm) if self._outward else pcm
         self._delta = np.concatenate((self._delta, out))
         if self._now_ms % DELTA_MS == 0:

@@ -37,6 +37,11 @@ def as_note(act: Progress | Finish) -> Note:
     return Note(kind="agenda", fields={"item_id": act.item_id, "status": act.status})
 
 
+def misbehaves(fault: str) -> Note:
+    """The server's own word that it does something wrong on purpose now."""
+    return Note(kind="misbehaves", fields={"fault": fault})
+
+
 def as_info(note: Note) -> tuple[str, str]:
     """The code and the message of the notice in which a note travels."""
     return f"duplex.{note.kind}", json.dumps(note.fields)

@@ -55,16 +55,19 @@ class Channel:
         self.refused += 1
         return False
 
-    async def stop(self, *, polite: bool) -> None:
-        """End both directions; ``polite`` sends a close frame and waits for its answer."""
+    async def stop(self, *, polite: bool) -> bool:
+        """End both directions; ``polite`` sends a close frame and waits for its answer.
+
+        Tells whether it was answered where that was asked for.
+        """
         self.over.set()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._outgoing.close()
-        if polite:
-            await self._transport.close()
+        answered = await self._transport.close() if polite else True
         self._transport.abort()
+        return answered
 
     async def _read(self) -> None:
         try:

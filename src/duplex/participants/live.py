@@ -20,16 +20,21 @@ from duplex.clock import Clock
 from duplex.errors import SessionError
 from duplex.participants.audible import is_audible
 from duplex.participants.base import Incoming, Pcm
+from duplex.participants.channel import Channel, Ears
 from duplex.participants.delegated import Delegations
-from duplex.participants.deliveries import Deliveries, Parcel
-from duplex.participants.held_queue import HeldQueue
+from duplex.participants.deliveries import Parcel
+from duplex.participants.door import Door
+from duplex.participants.doubles import Doubles
 from duplex.participants.live_reading import Reading
 from duplex.participants.live_words import conversation
 from duplex.participants.managed import ManagedWork
-from duplex.participants.transport import Connect, Transport, TransportClosed, TransportRefused
+from duplex.participants.overdue import Found, Overdue
+from duplex.participants.receipts import Receipts
+from duplex.participants.transport import Connect, TransportClosed, TransportRefused
 from duplex.protocols.gpt_live import AudioFormat
 from duplex.protocols.gpt_live_client import (
     Acknowledged,
+    Audio,
     BackendEvent,
     ClientCodec,
     Closed,
@@ -40,10 +45,14 @@ from duplex.protocols.gpt_live_client import (
     Started,
 )
 from duplex.resample import Resampler
-from duplex.values import Side
+from duplex.values import Happening, Side
 
 WIRE_RATES_HZ = (16_000, 24_000)
 """Session rates that need no resampling; others travel at 24 kHz."""
+LATE_MS = 600
+"""Audio that is overdue by so much is told of."""
+UNEVEN_MS = 250
+"""So are several gaps of this; the service's own are of 100 to 180 ms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +89,12 @@ class LiveSession:
         backend: Backend | None = None,
         bench: Workbench | None = None,
         limits: Limits | None = None,
+        door: Door | None = None,
     ) -> None:
-        """``bench`` are the tools of a session whose peer runs the backend itself."""
+        """``bench`` are the tools of a session whose peer runs the backend itself.
+
+        ``door`` is shared by sessions with one host, so that they wait for it together.
+        """
         self.side = side
         self.lock_step = lock_step
         self._connect = connect
@@ -92,21 +105,23 @@ class LiveSession:
         self._bench = bench
         self._managed: ManagedWork | None = None
         self._limits = limits or Limits()
+        self._door = door or Door()
         self._reading = Reading(side, provider)
-        self._transport: Transport | None = None
+        self._overdue = Overdue(
+            late_ms=LATE_MS, uneven_ms=UNEVEN_MS, stalled_ms=self._limits.quiet_ms
+        )
+        self._receipts = Receipts(confirms=True)
+        self._channel: Channel | None = None
         self._started: asyncio.Future[None] | None = None
         self._closed = asyncio.Event()
-        self._over = asyncio.Event()
+        self._over = False
         self._finishing = False
-        self._tasks: list[asyncio.Task[None]] = []
         self._pending: list[Pcm] = []
         self._pending_samples = 0
         self._pending_from = 0
         self._pending_audible = False
-        self._lost_messages = 0
         self._news = False
         self._last_news = 0
-        self._quiet = False
         self._usage_doubted = False
 
     # -- opening ------------------------------------------------------------
@@ -136,18 +151,19 @@ class LiveSession:
         self._codec = ClientCodec(AudioFormat(rate_hz=wire))
         self._upward = Resampler(rate, wire) if rate != wire else None
         downward = Resampler(wire, rate) if rate != wire else None
-        self._reading = Reading(self.side, self._provider, downward)
-        self._outgoing: HeldQueue[_Outgoing] = HeldQueue(clock, self._limits.outgoing)
-        self._deliveries = Deliveries(rate)
+        self._reading = Reading(self.side, self._provider, downward, Doubles(rate, wire))
         self._delegations = Delegations(self._backend, self._reading, clock, self._comment)
         if self._bench is not None:
             self._managed = ManagedWork(self._bench, self._reading, clock, self._codec, self._put)
 
     async def _open(self, clock: Clock) -> None:
         limits = self._limits
-        self._transport = await clock.within(_awaited(self._connect, clock), limits.connect_ms)
+        transport = await self._door.open(
+            self._connect, clock, timeout_ms=limits.connect_ms, told=self._waited
+        )
         self._started = asyncio.get_running_loop().create_future()
-        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._write())]
+        ears = Ears(taken=self._received, lost=self._lost, sent=self._sent)
+        self._channel = Channel(transport, clock, ears, limit=limits.outgoing)
         self._put(self._codec.start(self._config))
         await clock.within(self._started, limits.start_ms)
         self._delegations.begin()
@@ -159,6 +175,9 @@ class LiveSession:
                 fields = {"delegation_id": None, "text": self._opening}
                 self._reading.tell("commentary", fields, clock.elapsed())
 
+    def _waited(self, code: str, text: str) -> None:
+        self._reading.fault(f"{self.side.label}_connection", code, text)
+
     def _error(self, code: str, message: str) -> SessionError:
         stage = f"{self.side.label}_connection"
         return SessionError(f"{self.side.label}: {message}", stage=stage, code=code)
@@ -166,7 +185,7 @@ class LiveSession:
     # -- the call -----------------------------------------------------------
 
     def hear(self, position: int, pcm: Pcm) -> None:
-        if self._over.is_set() or self._finishing or self._transport is None:
+        if self._over or self._finishing or self._channel is None:
             return
         wire = self._upward.push(pcm) if self._upward else pcm
         self._pending.append(wire)
@@ -175,7 +194,7 @@ class LiveSession:
         now = position + len(pcm)
         if self._pending_samples * 1000 >= self._limits.chunk_ms * self._codec.audio.rate_hz:
             self._send_pending(now)
-        self._watch(now)
+        self._watch(now, len(pcm))
         self._reading.heard_until(now * 1000 / self._clock.rate_hz)
 
     def collect(self) -> Sequence[Incoming]:
@@ -194,58 +213,48 @@ class LiveSession:
         self._pending, self._pending_samples, self._pending_audible = [], 0, False
 
     def _comment(self, text: str, delegation_id: str) -> None:
-        self._put(self._codec.text("commentary", text, delegation_id))
+        message = self._codec.text("commentary", text, delegation_id)
+        self._receipts.sent(self._codec.newest_id, message)
+        self._put(message)
 
     def _put(self, message: str, parcel: Parcel | None = None) -> None:
-        if self._outgoing.put(_Outgoing(text=message, parcel=parcel)) or self._over.is_set():
+        if self._channel is None or self._channel.put(message, parcel):
             return
-        if self._lost_messages == 0:
+        if self._channel.refused == 1:
             text = f"the peer reads too slowly: {self._limits.outgoing} messages wait for it"
             self._reading.fault("transport", "outgoing_overflow", text)
-        self._lost_messages += 1
 
-    def _watch(self, now: int) -> None:
+    def _watch(self, now: int, tick: int) -> None:
         """Notice a peer that has gone quiet: it sends audio all the time, or it is gone."""
         if self._news:
-            self._news, self._quiet, self._last_news = False, False, now
-            return
+            self._news, self._last_news = False, now
+            self._tell_overdue(self._overdue.came(now * 1000 // self._clock.rate_hz))
         silent_ms = (now - self._last_news) * 1000 // self._clock.rate_hz
         if silent_ms >= self._limits.dead_ms:
             message = f"nothing came for {silent_ms} ms over an open connection"
             self._reading.fault("transport", "dead", message, fatal=True)
-            self._over.set()
-        elif silent_ms >= self._limits.quiet_ms and not self._quiet:
-            self._quiet = True
-            message = f"nothing came for {silent_ms} ms; audio is due all the time"
-            self._reading.fault("transport", "stalled", message)
+            self._over = True
+            return
+        self._tell_overdue(self._overdue.waits(silent_ms))
+        if silent_ms < LATE_MS:
+            for message in self._receipts.waited(tick * 1000 / self._clock.rate_hz):
+                text = "what delegated work came to was not confirmed; it is sent again"
+                self._reading.fault("backend", "tool_result_lost", text)
+                self._put(message)
 
-    # -- the reader and the sender ------------------------------------------
+    def _tell_overdue(self, found: Found | None) -> None:
+        if found is not None:
+            self._reading.fault("transport", *found)
 
-    async def _read(self) -> None:
-        assert self._transport is not None
-        try:
-            while True:
-                message = self._codec.receive(await self._transport.receive())
-                self._news = True
-                self._take(message)
-        except TransportClosed as closed:
-            self._lost(closed)
+    # -- what comes ---------------------------------------------------------
 
-    async def _write(self) -> None:
-        assert self._transport is not None
-        try:
-            while True:
-                message = await self._outgoing.get()
-                await self._transport.send(message.text)
-                if message.parcel is not None:
-                    self._sent(message.parcel)
-        except TransportClosed:
-            return  # the reader learns it as well
+    def _received(self, data: str | bytes) -> None:
+        message = self._codec.receive(data)
+        self._news = True
+        self._take(message)
 
-    def _sent(self, parcel: Parcel) -> None:
-        told = self._deliveries.sent(parcel, self._clock.position, self._clock.elapsed())
-        if told is not None:
-            self._reading.tell(told.type, told.fields, told.received_at)
+    def _sent(self, told: Happening) -> None:
+        self._reading.tell(told.type, told.fields, told.received_at)
 
     def _take(self, message: ServerMessage) -> None:
         assert self._started is not None
@@ -257,6 +266,12 @@ class LiveSession:
             return
         self._reading.take(message, self._clock.elapsed(), self._clock.position)
         match message:
+            case Audio() if self._codec.odd_pieces:
+                self._reading.odd_bytes()
+            case Acknowledged():
+                self._receipts.came(message.client_event_id)
+            case Refusal() if self._managed is not None:
+                self._managed.refused(message.code)
             case Delegated(target="responses") if self._managed is not None:
                 self._managed.delegated(message)
             case BackendEvent() if self._managed is not None:
@@ -264,6 +279,9 @@ class LiveSession:
             case Delegated(target="client") if self._managed is None:
                 lines = conversation(self._reading.pieces)
                 self._delegations.start(message.delegation_id, lines)
+            case BackendEvent():
+                text = "a response of a backend that was not asked for is passed over"
+                self._reading.fault("backend", "unexpected_response", text)
             case Delegated():
                 wanted = "client" if self._managed is None else "responses"
                 text = f"delegation to {message.target!r} was not asked for, wanted {wanted!r}"
@@ -292,13 +310,13 @@ class LiveSession:
 
     def _lost(self, closed: TransportClosed) -> None:
         """The connection is over; say so unless that was asked for."""
-        self._over.set()
+        self._over = True
         if self._started is not None and not self._started.done():
             self._started.set_exception(closed)
             return
         if not self._closed.is_set():
             if not self._finishing:
-                self._reading.fault("session", "dropped", str(closed), fatal=True)
+                self._reading.fault(*closed.fault, str(closed), fatal=True)
             self._unconfirmed(f"{closed} without session.closed")
         elif closed.code != 1000:
             self._unconfirmed(f"{closed} after session.closed, wanted code 1000")
@@ -312,11 +330,11 @@ class LiveSession:
 
     async def finish(self) -> None:
         """Ask for the end and read on until the peer confirms it, bounded in time."""
-        if self._transport is None or self._finishing:
+        if self._channel is None or self._finishing:
             return
         await self._stop_work()
         self._finishing = True
-        if not self._over.is_set():
+        if not self._over:
             self._send_pending()
             self._put(self._codec.close())
             await self._await_closed()
@@ -328,35 +346,29 @@ class LiveSession:
 
     async def _await_closed(self) -> None:
         """Wait for ``session.closed`` and then for the peer to hang up."""
-        limit = self._limits.finish_ms
+        assert self._channel is not None
+        channel, limit = self._channel, self._limits.finish_ms
         try:
             if self._clock.virtual:
                 # Media time stands still now: once settled, nobody will answer any more.
                 await self._clock.within(self._clock.settle(), limit)
-                if not self._closed.is_set() and not self._over.is_set():
+                if not self._closed.is_set() and not channel.over.is_set():
                     raise TimeoutError
             else:
-                await self._clock.within(self._closed_or_over(), limit)
-                await self._clock.within(self._over.wait(), 1_000)
+                await self._clock.within(_either(self._closed, channel.over), limit)
+                await self._clock.within(channel.over.wait(), 1_000)
         except TimeoutError:
             if not self._closed.is_set():
                 text = f"session.close was not answered within {limit} ms"
                 self._reading.fault("session", "close_timeout", text)
 
-    async def _closed_or_over(self) -> None:
-        waits = [asyncio.create_task(event.wait()) for event in (self._closed, self._over)]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
-
     def _tell_losses(self) -> None:
         if dropped := self._codec.end():
             text = f"{dropped} odd bytes at the end of the audio were dropped"
             self._reading.fault("transport", "odd_bytes", text)
-        if self._lost_messages > 1:
-            text = f"{self._lost_messages} messages were never sent"
+        refused = self._channel.refused if self._channel is not None else 0
+        if refused > 1:
+            text = f"{refused} messages were never sent"
             self._reading.fault("transport", "outgoing_overflow", text)
 
     async def _stop_work(self) -> None:
@@ -369,26 +381,17 @@ class LiveSession:
         await self._stop(polite=False)
 
     async def _stop(self, *, polite: bool) -> None:
-        if self._transport is None:
+        if self._channel is None:
             return
-        transport, self._transport = self._transport, None
+        channel, self._channel = self._channel, None
         await self._stop_work()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._outgoing.close()
-        if polite:
-            await transport.close()
-        transport.abort()
+        await channel.stop(polite=polite)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outgoing:
-    """A message on its way out; ``parcel`` is what it holds of the call's audio."""
-
-    text: str
-    parcel: Parcel | None = None
-
-
-async def _awaited(connect: Connect, clock: Clock) -> Transport:
-    return await connect(clock)
+async def _either(first: asyncio.Event, second: asyncio.Event) -> None:
+    waits = [asyncio.create_task(event.wait()) for event in (first, second)]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

@@ -8,10 +8,12 @@ session drives it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 
-from duplex.participants.base import Incoming, Spoken
+from duplex.participants.base import Discarded, Incoming, Spoken
+from duplex.participants.doubles import Doubles
 from duplex.participants.live_words import Grouper, Piece, Run
 from duplex.protocols.gpt_live import FATAL_CODES, Broken, read_object
 from duplex.protocols.gpt_live_client import (
@@ -25,10 +27,12 @@ from duplex.protocols.gpt_live_client import (
     Transcript,
     Usage,
 )
+from duplex.protocols.seen_events import Repeated
 from duplex.resample import Resampler
 from duplex.values import Action, Happening, Json, RemoteFault, Side
 
 NOTE_PREFIX = "duplex."
+FAULT_NAME = re.compile(r"[a-z0-9_]{1,40}")
 SETTLE_MS = 1_500
 """A run of transcript is taken for an utterance this long after its end, unless a note came."""
 SAME_FAULT_LIMIT = 5
@@ -40,12 +44,21 @@ UNCOLLECTED_LIMIT = 20_000
 class Reading:
     """One session's incoming side."""
 
-    def __init__(self, side: Side, provider: str, resampler: Resampler | None = None) -> None:
+    def __init__(
+        self,
+        side: Side,
+        provider: str,
+        resampler: Resampler | None = None,
+        doubles: Doubles | None = None,
+    ) -> None:
         """``provider`` ``local`` labels its callers itself: nothing is guessed beside its notes."""
         self.pieces: list[Piece] = []
         self._side = side
         self._provider = provider
         self._resampler = resampler
+        self._doubles = doubles
+        self._newest_ms: dict[bool, int] = {}
+        self._odd = False
         self._items: list[Incoming] = []
         self._lost = 0
         self._faults: Counter[str] = Counter()
@@ -98,8 +111,10 @@ class Reading:
             case Refusal():
                 fatal = message.code in FATAL_CODES
                 self.fault("session", message.code, message.message, fatal=fatal)
+            case Repeated():
+                self.repeated(message.type)
             case Broken():
-                self.fault("session", "unreadable", message.reason)
+                self.fault("session", message.code, message.reason)
 
     def tell(self, kind: str, fields: Mapping[str, Json], received_at: float | None = None) -> None:
         self._keep(Happening(type=kind, fields=fields, received_at=received_at))
@@ -109,6 +124,23 @@ class Reading:
         self._faults[code] += 1
         if fatal or self._faults[code] <= SAME_FAULT_LIMIT:
             self._keep(self._fault(stage, code, message, fatal=fatal))
+
+    def repeated(self, kind: str) -> None:
+        """The peer sent one event twice; once is taken."""
+        self.fault("session", "duplicate_event", f"{kind} came twice, once was taken")
+
+    def odd_bytes(self) -> None:
+        """Audio is cut into pieces that hold no whole samples; told once."""
+        if not self._odd:
+            self._odd = True
+            text = "audio came in odd numbers of bytes and was joined"
+            self.fault("transport", "odd_bytes", text)
+
+    def misbehaves(self, fault: Json) -> None:
+        """The local server says itself what it does wrong; it excuses nobody."""
+        if isinstance(fault, str) and FAULT_NAME.fullmatch(fault):
+            text = f"the server says that it misbehaves on purpose: {fault}"
+            self.fault("session", fault, text)
 
     def heard_until(self, now_ms: float) -> None:
         """Session time has come to ``now_ms``: label what nothing can join any more."""
@@ -130,11 +162,21 @@ class Reading:
     # -- one kind each ------------------------------------------------------
 
     def _audio(self, message: Audio, received_at: float | None, arrived_at: int | None) -> None:
+        doubles = self._doubles
+        if doubles is not None and doubles.is_double(message.pcm, arrived_at):
+            self._keep(Discarded(samples=doubles.samples(message.pcm)))
+            self.repeated("a piece of audio")
+            return
         pcm = self._resampler.push(message.pcm) if self._resampler else message.pcm
         if len(pcm):
             self._keep(Spoken(pcm=pcm, received_at=received_at, arrived_at=arrived_at))
 
     def _transcript(self, message: Transcript, received_at: float | None) -> None:
+        newest = self._newest_ms.get(message.said, 0)
+        if message.start_ms < newest:
+            text = f"a transcript of {message.start_ms} ms came after one of {newest} ms"
+            self.fault("session", "reordered", text)
+        self._newest_ms[message.said] = max(newest, message.start_ms)
         self.pieces.append(
             Piece(
                 said=message.said,
@@ -192,6 +234,8 @@ class Reading:
                 self.tell("sound", _only(fields, "kind", "start_ms", "end_ms"), received_at)
             case "late":
                 self.tell("voice.late", _only(fields, "what", "late_ms"), received_at)
+            case "misbehaves":
+                self.misbehaves(fields.get("fault"))
             case "waited" if self._provider == "local":
                 self.tell("backend.waited", _only(fields, "host", "seconds", "status"), received_at)
             case "fault" if self._provider == "local":

@@ -7,8 +7,10 @@ runs without a long gap. Pure: a live session drives it.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from duplex.application.base import Line
 
@@ -31,18 +33,22 @@ class Grouper:
     def __init__(self, gap_ms: int = GAP_MS) -> None:
         self._gap_ms = gap_ms
         self._open: Run | None = None
+        self._pieces: list[tuple[int, str]] = []
 
     def add(self, text: str, start_ms: int, end_ms: int) -> list[Run]:
         """Take one piece; return the run it ended, if it did."""
         current = self._open
         if current is not None and start_ms - current.end_ms < self._gap_ms:
+            # Pieces that came out of order are put in order; all others stay as they came.
+            insort(self._pieces, (start_ms, text), key=itemgetter(0))
             self._open = Run(
-                text=current.text + text,
+                text="".join(text for _, text in self._pieces),
                 start_ms=min(current.start_ms, start_ms),
                 end_ms=max(current.end_ms, end_ms),
             )
             return []
         ended = self.flush()
+        self._pieces = [(start_ms, text)]
         self._open = Run(text=text, start_ms=start_ms, end_ms=end_ms)
         return ended
 

@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from duplex.application.workbench import Workbench
 from duplex.clock import Clock
 from duplex.participants.live_reading import Reading
+from duplex.participants.realtime_replies import Known
 from duplex.protocols.gpt_live import Broken
 from duplex.protocols.gpt_live_client import BackendEvent, ClientCodec, Delegated
 from duplex.protocols.model_values import Answer, Call
 from duplex.protocols.responses import StreamReader
 from duplex.values import Happening, Json
 
+OUTPUTS_REQUIRED = "function_call_outputs_required"
 OPEN_LIMIT = 64
 """Delegations followed at once; events of more are told as a fault."""
 
@@ -66,6 +68,8 @@ class ManagedWork:
         self._works: dict[str | None, _Work] = {}
         self._open = _Open()
         self._used: set[str] = set()
+        self._ended = Known()
+        self._answered: list[str] = []
         self._numbers = itertools.count(1)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -84,6 +88,10 @@ class ManagedWork:
         if work is None:
             return
         event = message.event
+        if work.reader is None and self._is_over(work, event):
+            text = f"response {work.previous} goes on after its end; nothing of it is done"
+            self._reading.fault("backend", "answer_after_cancel", text)
+            return
         if event.get("type") == "response.created" and work.reader is not None:
             self._lost(work, "a response began before the one before it was over")
         if work.reader is None:
@@ -94,6 +102,16 @@ class ManagedWork:
             self._lost(work, answer.reason)
         elif answer is not None:
             self._over(message.delegation_id, work, answer)
+
+    def refused(self, code: str) -> None:
+        """The peer refuses a command: outputs it wants once more have been lost."""
+        outputs, self._answered = self._answered, []
+        if code == OUTPUTS_REQUIRED and outputs:
+            text = "the output of a function was lost; it is sent again"
+            self._reading.fault("backend", "tool_result_lost", text)
+            for message in outputs:
+                self._send(message)
+            self._send(self._codec.go_on())
 
     async def stop(self) -> None:
         """Cancel what is being run and close what is open as not done."""
@@ -120,6 +138,14 @@ class ManagedWork:
         work = self._works[delegation_id] = _Work(over=delegation_id is None)
         return work
 
+    def _is_over(self, work: _Work, event: Mapping[str, Json]) -> bool:
+        """Whether an event belongs to a response that has ended, and begins none."""
+        response = event.get("response")
+        identity = response.get("id") if isinstance(response, dict) else None
+        if isinstance(identity, str):
+            return identity in self._ended
+        return work.previous is not None
+
     def _start(self, work: _Work, message: BackendEvent) -> None:
         response = message.event.get("response")
         identity = response.get("id") if isinstance(response, dict) else None
@@ -140,6 +166,7 @@ class ManagedWork:
 
     def _end_run(self, work: _Work, outcome: str) -> None:
         self._told("run.ended", {"run_id": work.run_id, "outcome": outcome})
+        self._ended.add(work.run_id)
         work.previous, work.reader = work.run_id, None
         self._open.running -= 1
 
@@ -185,8 +212,9 @@ class ManagedWork:
 
     async def _work_off(self, delegation_id: str | None, calls: tuple[Call, ...]) -> None:
         outputs = await self._bench.run(calls, delegation_id, self._clock, self._tell)
-        for output in outputs:
-            self._send(self._codec.output(output.call_id, output.text))
+        self._answered = [self._codec.output(output.call_id, output.text) for output in outputs]
+        for message in self._answered:
+            self._send(message)
         self._open.calls -= {call.call_id for call in calls}
         self._open.owed = True
         self._go_on()

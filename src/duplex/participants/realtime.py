@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,11 +23,14 @@ from duplex.participants.audible import is_audible
 from duplex.participants.base import Discarded, Incoming, Pcm
 from duplex.participants.channel import Channel, Ears
 from duplex.participants.deliveries import Parcel
+from duplex.participants.door import Door
 from duplex.participants.live_reading import Reading
+from duplex.participants.overdue import Overdue
 from duplex.participants.realtime_calls import Calls, Functions
 from duplex.participants.realtime_responses import Responses
 from duplex.participants.realtime_turns import OwnTurns
-from duplex.participants.transport import Connect, Transport, TransportClosed, TransportRefused
+from duplex.participants.receipts import Receipts
+from duplex.participants.transport import Connect, TransportClosed, TransportRefused
 from duplex.protocols.gpt_live import FATAL_CODES, Broken
 from duplex.protocols.realtime import RealtimeConfig, audio_format
 from duplex.protocols.realtime_client import RealtimeCodec
@@ -34,17 +38,26 @@ from duplex.protocols.realtime_events import (
     Committed,
     FunctionCall,
     HeardWords,
+    ItemKept,
+    Misbehaves,
     Opened,
     Refusal,
     ResponseDone,
     ServerMessage,
     SpeechEdge,
 )
+from duplex.protocols.seen_events import Repeated
 from duplex.resample import Resampler
 from duplex.values import Happening, Json, Side
 
 EXPIRED_CODES = frozenset({"session_expired", "session_timeout"})
 EXPIRED_WORDS = ("maximum duration", "expired")
+LATE_MS = 300
+"""A reply that runs dry for so long in its middle is told of."""
+UNEVEN_MS = 80
+"""So are several of this."""
+STUCK_MS = 3_000
+"""A peer that sends nothing for so long, with a result on its way, does nothing else."""
 SPANS_LIMIT = 64
 """Turns, and calls, that may wait for the server to name them."""
 ITEMS_LIMIT = 1_000
@@ -75,8 +88,12 @@ class RealtimeSession:
         opening: str | None = None,
         functions: Functions | None = None,
         limits: Limits | None = None,
+        door: Door | None = None,
     ) -> None:
-        """``opening`` asks the peer to speak first, in these words to it."""
+        """``opening`` asks the peer to speak first, in these words to it.
+
+        ``door`` is shared by sessions with one host, so that they wait for it together.
+        """
         self.side = side
         self.lock_step = lock_step
         self._connect = connect
@@ -84,7 +101,12 @@ class RealtimeSession:
         self._opening = opening
         self._functions = functions
         self._limits = limits or Limits()
+        self._door = door or Door()
         self._reading = Reading(side, "realtime")
+        self._overdue = Overdue(late_ms=LATE_MS, uneven_ms=UNEVEN_MS)
+        self._starved = 0
+        self._receipts = Receipts(confirms=False)
+        self._quiet = 0
         self._channel: Channel | None = None
         self._opened: asyncio.Future[Opened] | None = None
         self._updated: asyncio.Future[Opened] | None = None
@@ -137,7 +159,9 @@ class RealtimeSession:
 
     async def _open(self, clock: Clock) -> None:
         limits = self._limits
-        transport = await clock.within(_awaited(self._connect, clock), limits.connect_ms)
+        transport = await self._door.open(
+            self._connect, clock, timeout_ms=limits.connect_ms, told=self._waited
+        )
         loop = asyncio.get_running_loop()
         self._opened, self._updated = loop.create_future(), loop.create_future()
         ears = Ears(taken=self._received, lost=self._lost, sent=self._sent)
@@ -159,6 +183,9 @@ class RealtimeSession:
         }
         self._reading.tell("session.started", fields, self._clock.elapsed())
 
+    def _waited(self, code: str, text: str) -> None:
+        self._reading.fault(f"{self.side.label}_connection", code, text)
+
     def _error(self, code: str, message: str) -> SessionError:
         stage = f"{self.side.label}_connection"
         return SessionError(f"{self.side.label}: {message}", stage=stage, code=code)
@@ -174,6 +201,7 @@ class RealtimeSession:
         self._pending_audible = self._pending_audible or is_audible(pcm)
         if self._pending_samples * 1000 >= self._limits.chunk_ms * self._codec.audio.rate_hz:
             self._send_pending()
+        self._watch(len(pcm))
         for edge in self._turns.hear(pcm) if self._turns else ():
             if edge.began:
                 self._began_ms = edge.at_ms
@@ -190,6 +218,9 @@ class RealtimeSession:
         replies = self._responses.replies
         if self._tick and (spoken := replies.take(self._tick)) is not None:
             items.append(spoken)
+            self._starved = 0
+        elif replies.starved:
+            self._starved += self._tick
         if dropped := replies.take_dropped():
             items.append(Discarded(samples=dropped))
         for told in replies.take_told():
@@ -206,6 +237,23 @@ class RealtimeSession:
         self._pending_from = self._position
         self._pending, self._pending_samples, self._pending_audible = [], 0, False
 
+    def _watch(self, tick: int) -> None:
+        """Notice a reply that ran dry in its middle, and a result that was not taken."""
+        rate = self._clock.rate_hz
+        found = (
+            self._overdue.waits(self._starved * 1000 // rate)
+            if self._starved and self._responses.replies.starved
+            else self._overdue.came(self._position * 1000 // rate)
+        )
+        if found is not None:
+            self._reading.fault("transport", *found)
+        self._quiet += tick
+        stuck = self._quiet * 1000 >= STUCK_MS * rate
+        for message in self._receipts.waited(tick * 1000 / rate, stuck=stuck):
+            text = "the output of a function was not taken into the conversation; it is sent again"
+            self._reading.fault("backend", "tool_result_lost", text)
+            self._put(message)
+
     def _put(self, message: str, parcel: Parcel | None = None) -> None:
         if self._channel is None or self._channel.put(message, parcel):
             return
@@ -216,7 +264,9 @@ class RealtimeSession:
         self._reading.tell(told.type, told.fields, told.received_at)
 
     def _answer(self, call_id: str, output: str) -> None:
-        self._put(self._codec.output(call_id, output))
+        message = self._codec.output(call_id, output)
+        self._receipts.sent(call_id, message)
+        self._put(message)
 
     def _answered(self) -> None:
         self._responses.want()
@@ -225,6 +275,7 @@ class RealtimeSession:
 
     def _received(self, data: str | bytes) -> None:
         message = self._codec.receive(data)
+        self._quiet = 0
         assert self._opened is not None
         assert self._updated is not None
         if self._updated.done():
@@ -266,22 +317,34 @@ class RealtimeSession:
                     self._heard_from[message.item_id] = start_ms
                     self._heard_to[message.item_id] = end_ms
             case FunctionCall(sure=True):
-                self._calls.start(message)
+                if not self._responses.refuses(message):
+                    self._calls.start(message)
             case FunctionCall():
                 self._unsure.append(message)
             case Refusal():
                 self._refused(message)
             case Broken():
-                self._reading.fault("session", "unreadable", message.reason)
+                self._reading.fault("session", message.code, message.reason)
             case ResponseDone():
                 called = [*message.calls, *self._unsure]
                 self._unsure.clear()
-                for call in called if message.status == "completed" else ():
+                good = message.status == "completed" and not self._responses.is_over(
+                    message.response_id
+                )
+                for call in called if good else ():
                     if call.response_id == message.response_id:
                         self._calls.start(call)
                 self._responses.done(message)
+            case ItemKept():
+                self._receipts.came(message.call_id)
+            case Repeated():
+                self._reading.repeated(message.type)
+            case Misbehaves():
+                self._reading.misbehaves(message.fault)
             case _:
                 self._responses.take(message)
+                if self._codec.odd_pieces:
+                    self._reading.odd_bytes()
 
     def _speech(self, edge: SpeechEdge) -> None:
         places = self._heard_from if edge.started else self._heard_to
@@ -323,8 +386,9 @@ class RealtimeSession:
         if self._finishing:
             return
         expired = any(word in closed.reason for word in EXPIRED_WORDS)
-        code, text = ("expired", f"the session expired: {closed}") if expired else ("dropped", "")
-        self._reading.fault("session", code, text or str(closed), fatal=True)
+        stage, code = ("session", "expired") if expired else closed.fault
+        text = f"the session expired: {closed}" if expired else str(closed)
+        self._reading.fault(stage, code, text, fatal=True)
 
     # -- the end ------------------------------------------------------------
 
@@ -366,9 +430,11 @@ class RealtimeSession:
             return
         channel, self._channel = self._channel, None
         await self._calls.stop()
-        try:
-            await self._clock.within(channel.stop(polite=polite), self._limits.finish_ms)
-        except TimeoutError:
+        answered = False
+        with suppress(TimeoutError):
+            work = channel.stop(polite=polite)
+            answered = await self._clock.within(work, self._limits.finish_ms)
+        if not answered:
             await channel.stop(polite=False)
             text = f"closing was not answered within {self._limits.finish_ms} ms"
             self._reading.fault("session", "close_timeout", text)
@@ -377,7 +443,3 @@ class RealtimeSession:
 def _fail(waiting: asyncio.Future[Opened], error: Exception) -> None:
     if not waiting.done():
         waiting.set_exception(error)
-
-
-async def _awaited(connect: Connect, clock: Clock) -> Transport:
-    return await connect(clock)

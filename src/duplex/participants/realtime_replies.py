@@ -73,6 +73,8 @@ class Replies:
         """Samples that came and will not be heard, since :meth:`take_dropped`."""
         self.refused = 0
         """Samples that found the queue full."""
+        self.late = 0
+        """Declarations and ends of replies that came on the wrong side of their audio."""
         self._rate = rate_hz
         self._wire = wire_hz
         self._queue = PacedQueue(rate_hz)
@@ -86,9 +88,14 @@ class Replies:
     def audio(self, item_id: str, response_id: str, pcm: Pcm, arrived_at: int | None) -> None:
         """Take audio of one item at the wire's rate; that of a reply cut before is dropped."""
         reply = self._reply(item_id, response_id)
-        if reply is None or reply.ended:
+        if reply is None:
             self.dropped += len(pcm) * self._rate // self._wire
             return
+        if reply.ended:
+            # Its end came first; the audio is still wanted.
+            self.late += 1
+            other = self._rate != self._wire
+            reply.resampler = Resampler(self._wire, self._rate) if other else None
         if reply.resampler is not None:
             pcm = reply.resampler.push(pcm)
         self._queued(reply, pcm, arrived_at)
@@ -106,6 +113,9 @@ class Replies:
 
     def begun(self, item_id: str, response_id: str) -> None:
         """An item was declared; cut before its first sample, nothing of it is heard."""
+        reply = self._open.get(item_id)
+        if reply is not None and reply.stretch.received:
+            self.late += 1
         self._reply(item_id, response_id)
 
     def audio_done(self, item_id: str, arrived_at: int | None = None) -> None:
@@ -156,6 +166,12 @@ class Replies:
     def speaking(self) -> bool:
         """Whether there is anything of a reply that has not been heard out."""
         return any(not self._is_heard_out(reply) for reply in self._open.values())
+
+    @property
+    def starved(self) -> bool:
+        """Whether a reply has begun to be heard, is not over, and nothing of it waits."""
+        replies = [one for one in self._open.values() if one.stretch.handed and not one.ended]
+        return bool(replies) and not self._queue.waiting
 
     def take(self, samples: int) -> Spoken | None:
         """Hand over what is heard next, up to ``samples``."""

@@ -19,6 +19,7 @@ from duplex.protocols.realtime_client import RealtimeCodec
 from duplex.protocols.realtime_events import (
     Audio,
     AudioDone,
+    FunctionCall,
     ItemBegun,
     Refusal,
     ResponseBegun,
@@ -56,6 +57,10 @@ class Responses:
         self._wanted = False
         self._rejected = Known()
         self._forgivable = Known()
+        self._over = Known()
+        self._cancelled = Known()
+        self._heard_of = Known()
+        self._late = 0
 
     # -- asking -------------------------------------------------------------
 
@@ -77,12 +82,18 @@ class Responses:
         """Take a message about a response's course; others mean nothing here."""
         match message:
             case ResponseBegun():
-                self._active, self._asked = message.response_id, None
+                self._begun(message.response_id)
             case ItemBegun():
                 self.replies.begun(message.item_id, message.response_id)
+                self._tell_late()
             case Audio():
                 at = self._clock.position
+                if message.response_id in self._cancelled:
+                    text = f"audio of response {message.response_id} came after it was cancelled"
+                    self._reading.fault("session", "answer_after_cancel", text)
                 self.replies.audio(message.item_id, message.response_id, message.pcm, at)
+                self._heard_of.add(message.response_id)
+                self._tell_late()
             case AudioDone():
                 self.replies.audio_done(message.item_id)
             case SaidWords():
@@ -90,8 +101,44 @@ class Responses:
                     message.item_id, message.response_id, message.text, whole=message.whole
                 )
 
+    def _begun(self, response_id: str) -> None:
+        if response_id in self._over:
+            self._tell_order(f"response {response_id} was created after its end")
+            return
+        if response_id in self._heard_of:
+            self._tell_order(f"response {response_id} was created after its audio")
+        self._active, self._asked = response_id, None
+
+    def is_over(self, response_id: str) -> bool:
+        """Whether that response has ended."""
+        return response_id in self._over
+
+    def refuses(self, call: FunctionCall) -> bool:
+        """Whether a call belongs to a response that the peer has cancelled, which is told."""
+        if call.response_id not in self._cancelled:
+            return False
+        text = f"response {call.response_id} called {call.name} after it was cancelled"
+        self._reading.fault("session", "answer_after_cancel", text)
+        return True
+
+    def _tell_late(self) -> None:
+        if self.replies.late > self._late:
+            self._late = self.replies.late
+            self._tell_order("a reply was declared, or ended, on the wrong side of its audio")
+
+    def _tell_order(self, text: str) -> None:
+        self._reading.fault("session", "reordered", text)
+
     def done(self, message: ResponseDone) -> None:
         """A response is over: tell its use and its failure, ask for the next if one is wanted."""
+        if self.is_over(message.response_id):
+            text = f"response {message.response_id} ended twice"
+            self._reading.fault("session", "answer_after_cancel", text)
+            return
+        if message.response_id:
+            self._over.add(message.response_id)
+            if message.status == "cancelled":
+                self._cancelled.add(message.response_id)
         if message.status == "cancelled" and message.reason == "turn_detected":
             self.interrupted(message.response_id)
         self.replies.response_done(message.response_id)

@@ -20,6 +20,7 @@ from duplex.errors import SessionError
 from duplex.participants.audible import is_audible
 from duplex.participants.base import Discarded, Incoming, Pcm
 from duplex.participants.deliveries import Deliveries, Parcel
+from duplex.participants.door import Door
 from duplex.participants.held_queue import HeldQueue
 from duplex.participants.live_reading import Reading
 from duplex.participants.reports import Reports
@@ -27,7 +28,7 @@ from duplex.participants.spurts import HOLD_MS, LIMIT_SECONDS, MARKS, Spurts
 from duplex.participants.steady import SteadyRate
 from duplex.participants.transport import Connect, Transport, TransportClosed, TransportRefused
 from duplex.protocols.agent_stream import AgentAudio, AgentMessage, Clear, Dialect, Mark
-from duplex.protocols.gpt_live import Broken
+from duplex.protocols.gpt_live import MESSAGE_LIMIT, Broken
 from duplex.protocols.side_channel import Claim, StateReport, ToolReport
 from duplex.values import Json, Side
 
@@ -91,7 +92,9 @@ class StreamAgent:
         self._outgoing: HeldQueue[_Outgoing] = HeldQueue(clock, self._limits.outgoing)
         self._deliveries = Deliveries(clock.rate_hz)
         try:
-            self._transport = await clock.within(self._connected(clock), self._limits.connect_ms)
+            self._transport = await Door().open(
+                self._connect, clock, timeout_ms=self._limits.connect_ms, told=self._waited
+            )
         except TimeoutError:
             raise self._error("timeout", "the agent did not answer in time") from None
         except TransportRefused as refused:
@@ -105,8 +108,8 @@ class StreamAgent:
         }
         self._reading.tell("session.started", fields, clock.elapsed())
 
-    async def _connected(self, clock: Clock) -> Transport:
-        return await self._connect(clock)
+    def _waited(self, code: str, text: str) -> None:
+        self._reading.fault(f"{self.side.label}_connection", code, text)
 
     def _error(self, code: str, message: str) -> SessionError:
         stage = f"{self.side.label}_connection"
@@ -171,7 +174,12 @@ class StreamAgent:
         assert self._transport is not None
         try:
             while True:
-                self._take(self._dialect.receive(await self._transport.receive()))
+                message = await self._transport.receive()
+                if len(message) > MESSAGE_LIMIT:
+                    text = f"a message of {len(message)} is too long, {MESSAGE_LIMIT} are taken"
+                    self._reading.fault("agent", "oversize", text)
+                else:
+                    self._take(self._dialect.receive(message))
         except TransportClosed as closed:
             self._lost(closed)
 
@@ -237,7 +245,7 @@ class StreamAgent:
         if closed.code in HUNG_UP:
             self._closed("remote_hangup")
         else:
-            self._reading.fault("session", "dropped", str(closed), fatal=True)
+            self._reading.fault(*closed.fault, str(closed), fatal=True)
 
     def _closed(self, reason: str) -> None:
         self._reading.tell("session.closed", {"reason": reason}, self._clock.elapsed())
@@ -284,8 +292,9 @@ class StreamAgent:
         if self._transport is None:
             return
         transport, self._transport = self._transport, None
-        if polite:
-            await transport.close()
+        if polite and not await transport.close():
+            text = "the agent did not answer the end of the connection"
+            self._reading.fault("session", "close_timeout", text)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -14,33 +14,54 @@ from urllib.parse import urlsplit, urlunsplit
 from websockets.asyncio.client import connect
 from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.http11 import Response
 
-from duplex.clock import Clock
+from duplex.clock import Clock, utc_seconds
 from duplex.errors import InputError
+from duplex.models.limiter import retry_after
 from duplex.models.tls import tls_problem
-from duplex.protocols.gpt_live import SESSIONS_PATH
+from duplex.protocols.gpt_live import MESSAGE_LIMIT, SESSIONS_PATH
 
 ABNORMAL = 1006
 """Close code for a connection that ended without a close frame (RFC 6455, 7.4.1)."""
-MAX_MESSAGE_BYTES = 4 * 1024 * 1024
-"""Larger messages end the connection: 4 MiB holds a 30 s fixture twice over."""
+TOO_BIG = 1009
+MAX_MESSAGE_BYTES = MESSAGE_LIMIT
+"""What a server takes of one message; larger ones end the connection."""
+MOST_BYTES = 4 * MESSAGE_LIMIT
+"""What a client lets come of one message; from ``MESSAGE_LIMIT`` on it is passed over."""
 
 
 class TransportClosed(Exception):
-    """The connection is over; ``code`` is the websocket close code."""
+    """The connection is over; ``code`` is the websocket close code.
 
-    def __init__(self, code: int = ABNORMAL, reason: str = "") -> None:
-        super().__init__(f"connection closed with code {code} {reason}".rstrip())
+    ``oversize``: we ended it, because the peer sent more at once than can be borne.
+    """
+
+    def __init__(self, code: int = ABNORMAL, reason: str = "", *, oversize: bool = False) -> None:
+        said = f"connection closed with code {code} {reason}".rstrip()
+        if oversize:
+            said = f"a message was longer than {MOST_BYTES} bytes, which ends the connection"
+        super().__init__(said)
         self.code = code
         self.reason = reason
+        self.oversize = oversize
+
+    @property
+    def fault(self) -> tuple[str, str]:
+        """Stage and code of a connection that ended unasked."""
+        return ("transport", "oversize") if self.oversize else ("session", "dropped")
 
 
 class TransportRefused(Exception):
-    """No connection came about; ``code`` is an HTTP status or ``refused``."""
+    """No connection came about; ``code`` is an HTTP status or ``refused``.
 
-    def __init__(self, code: str, message: str) -> None:
+    ``retry_after`` is in how many seconds one may come again, where that was said.
+    """
+
+    def __init__(self, code: str, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.retry_after = retry_after
 
 
 class Transport(Protocol):
@@ -52,8 +73,8 @@ class Transport(Protocol):
     async def receive(self) -> str | bytes:
         """Return the next message; raise TransportClosed at the end."""
 
-    async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Close politely, bounded in time; may be called twice."""
+    async def close(self, code: int = 1000, reason: str = "") -> bool:
+        """Close politely, bounded in time; tell whether the peer answered. May be called twice."""
 
     def abort(self) -> None:
         """Drop the connection at once, without a close frame; may be called twice."""
@@ -81,8 +102,9 @@ class WebSocketTransport:
         except ConnectionClosed as closed:
             raise _closed(closed) from None
 
-    async def close(self, code: int = 1000, reason: str = "") -> None:
+    async def close(self, code: int = 1000, reason: str = "") -> bool:
         await self._connection.close(code, reason)
+        return self._connection.protocol.close_rcvd is not None
 
     def abort(self) -> None:
         self._connection.transport.abort()
@@ -91,7 +113,9 @@ class WebSocketTransport:
 def _closed(error: ConnectionClosed) -> TransportClosed:
     frame = error.rcvd or error.sent
     if frame is None or error.rcvd is None:
-        return TransportClosed(ABNORMAL, frame.reason if frame is not None else "")
+        oversize = frame is not None and frame.code == TOO_BIG
+        reason = frame.reason if frame is not None else ""
+        return TransportClosed(ABNORMAL, reason, oversize=oversize)
     return TransportClosed(frame.code, frame.reason)
 
 
@@ -115,14 +139,12 @@ def bare_websocket(
                 url,
                 additional_headers=headers,
                 compression=None,
-                max_size=MAX_MESSAGE_BYTES,
+                max_size=MOST_BYTES,
                 close_timeout=close_timeout_ms / 1000,
                 proxy=None if _is_loopback(url) else True,
             )
         except InvalidStatus as error:
-            status = error.response.status_code
-            message = f"{shown_url(url)} answered the upgrade with status {status}, wanted 101"
-            raise TransportRefused(str(status), message) from None
+            raise _refused(url, error.response) from None
         except InvalidURI:
             # The library's own words would hold the whole address, its query included.
             message = f"{shown_url(url)} is no address of a websocket"
@@ -141,6 +163,14 @@ def bare_websocket(
         return WebSocketTransport(connection)
 
     return open_it
+
+
+def _refused(url: str, response: Response) -> TransportRefused:
+    """What a server's answer to the upgrade says, in words and in numbers."""
+    status = response.status_code
+    message = f"{shown_url(url)} answered the upgrade with status {status}, wanted 101"
+    headers = {name.lower(): value for name, value in response.headers.raw_items()}
+    return TransportRefused(str(status), message, retry_after(headers, utc_seconds()))
 
 
 class _SameOrigin(connect):

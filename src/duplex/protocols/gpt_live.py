@@ -80,6 +80,8 @@ FATAL_CODES = frozenset(
 )
 """Error codes after which a session cannot go on, though its socket may be open."""
 SESSION_SECONDS = 7_200
+MESSAGE_LIMIT = 4 * 1024 * 1024
+"""Letters or bytes of one message that a client reads: a 30 s fixture twice over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,13 +114,23 @@ class AudioFormat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """A message that could not be read, and why (a clause, without a full stop)."""
+    """A message that could not be read, and why (a clause, without a full stop).
+
+    ``code`` is how a fault of it is called.
+    """
 
     reason: str
+    code: str = "unreadable"
 
 
-def read_object(message: str | bytes) -> dict[str, Json] | Broken:
-    """Read one text or binary message as a JSON object; never raises."""
+def read_object(message: str | bytes, *, limit: int | None = None) -> dict[str, Json] | Broken:
+    """Read one text or binary message as a JSON object; never raises.
+
+    One that is longer than ``limit`` is not looked into.
+    """
+    if limit is not None and len(message) > limit:
+        reason = f"a message of {len(message)} is too long, {limit} are taken"
+        return Broken(reason=reason, code="oversize")
     try:
         text = message.decode("utf-8") if isinstance(message, bytes) else message
         value: Json = _DECODER.decode(text)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from duplex.protocols.gpt_live import (
     DEFAULT_VOICE,
+    MESSAGE_LIMIT,
     AudioFormat,
     Broken,
     clean_text,
@@ -23,6 +24,7 @@ from duplex.protocols.gpt_live import (
     write_base64,
 )
 from duplex.protocols.pcm_bytes import Pcm, SampleCarry
+from duplex.protocols.seen_events import Repeated, SeenEvents
 from duplex.values import Json
 
 _APPEND_HEAD = '{"type":"session.input_audio.append","audio":"'
@@ -159,6 +161,7 @@ ServerMessage = (
     | Refusal
     | Info
     | Acknowledged
+    | Repeated
     | Unknown
     | Broken
 )
@@ -182,7 +185,10 @@ class ClientCodec:
 
     def __init__(self, audio: AudioFormat) -> None:
         self.audio = audio
+        self.newest_id = ""
+        """Event id of the command that was built last."""
         self._carry = SampleCarry(audio.width)
+        self._seen = SeenEvents()
         self._numbers = itertools.count(1)
         self._readers: dict[str, Callable[[dict[str, Json]], ServerMessage]] = {
             "session.started": _read_started,
@@ -228,25 +234,32 @@ class ClientCodec:
         return self._command("session.close", {})
 
     def _command(self, kind: str, fields: dict[str, Json]) -> str:
-        event_id = f"duplex_{next(self._numbers)}"
+        event_id = self.newest_id = f"duplex_{next(self._numbers)}"
         return json.dumps({"type": kind, "event_id": event_id, **fields})
 
     # -- reading ------------------------------------------------------------
 
     def receive(self, message: str | bytes) -> ServerMessage:
         """Read one text or binary message from the server; never raises."""
-        event = read_object(message)
+        event = read_object(message, limit=MESSAGE_LIMIT)
         if isinstance(event, Broken):
             return event
         kind = event.get("type")
         if not isinstance(kind, str):
             return Broken(reason=f"type is {_shown(kind)}, not text")
+        if self._seen.repeats(event.get("event_id"), message):
+            return Repeated(type=clean_text(kind)[:200])
         reader = self._readers.get(kind)
         if reader is not None:
             return reader(event)
         if kind in _ACKNOWLEDGED:
             return Acknowledged(type=kind, client_event_id=_maybe_text(event, "client_event_id"))
         return Unknown(type=clean_text(kind))
+
+    @property
+    def odd_pieces(self) -> int:
+        """Pieces of audio so far that did not hold whole samples."""
+        return self._carry.odd_pieces
 
     def end(self) -> int:
         """The session is over: return how many odd bytes never became a sample."""

@@ -22,9 +22,13 @@ class SampleCarry:
         self._left = b""
         self.dropped_bytes = 0
         """Bytes that never became a sample, over the life of the stream."""
+        self.odd_pieces = 0
+        """Pieces that did not hold whole samples."""
 
     def align(self, data: bytes) -> bytes:
         """Return the whole samples in what was carried plus ``data``."""
+        if len(data) % self._width:
+            self.odd_pieces += 1
         if self._left:
             data = self._left + data
         odd = len(data) % self._width

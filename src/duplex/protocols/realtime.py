@@ -23,6 +23,9 @@ SESSION_SECONDS = 3_600
 APPEND_BYTES = 15 * 1024 * 1024
 """Audio of one ``input_audio_buffer.append``, at most."""
 
+MISBEHAVES = "duplex.misbehaves"
+"""Type of the one event the service does not have: the local server's word for a fault."""
+
 TurnDetection = Literal["server_vad", "semantic_vad", "manual"]
 TURN_DETECTIONS: tuple[str, ...] = get_args(TurnDetection)
 Encoding = Literal["pcm", "pcmu", "pcma"]

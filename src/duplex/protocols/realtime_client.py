@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from duplex.protocols.gpt_live import (
+    MESSAGE_LIMIT,
     AudioFormat,
     Broken,
     clean_text,
@@ -22,7 +23,7 @@ from duplex.protocols.gpt_live import (
     write_base64,
 )
 from duplex.protocols.pcm_bytes import Pcm, SampleCarry
-from duplex.protocols.realtime import RealtimeConfig
+from duplex.protocols.realtime import MISBEHAVES, RealtimeConfig
 from duplex.protocols.realtime_events import (
     Audio,
     AudioDone,
@@ -30,6 +31,8 @@ from duplex.protocols.realtime_events import (
     FunctionCall,
     HeardWords,
     ItemBegun,
+    ItemKept,
+    Misbehaves,
     Notice,
     Opened,
     Refusal,
@@ -41,6 +44,7 @@ from duplex.protocols.realtime_events import (
     TokenUsage,
     Unknown,
 )
+from duplex.protocols.seen_events import Repeated, SeenEvents
 from duplex.values import Json
 
 _APPEND_HEAD = '{"type":"input_audio_buffer.append","audio":"'
@@ -60,9 +64,6 @@ _FORMER = {
 _NOTICES = frozenset(
     {
         "conversation.created",
-        "conversation.item.added",
-        "conversation.item.created",
-        "conversation.item.done",
         "conversation.item.deleted",
         "conversation.item.retrieved",
         "conversation.item.truncated",
@@ -89,6 +90,7 @@ class RealtimeCodec:
     def __init__(self, audio: AudioFormat) -> None:
         self.audio = audio
         self._carry = SampleCarry(audio.width)
+        self._seen = SeenEvents()
         self._speaking = ""
         self._numbers = itertools.count(1)
         self._readers: dict[str, Callable[[dict[str, Json]], ServerMessage]] = {
@@ -108,7 +110,11 @@ class RealtimeCodec:
             "response.output_audio_transcript.delta": _read_said,
             "response.output_audio_transcript.done": _read_said,
             "response.done": _read_done,
+            "conversation.item.added": _read_kept,
+            "conversation.item.created": _read_kept,
+            "conversation.item.done": _read_kept,
             "error": _read_error,
+            MISBEHAVES: _read_misbehaves,
         }
 
     # -- building: (text, event id) where the answer may refer to it ------------
@@ -146,17 +152,24 @@ class RealtimeCodec:
 
     def receive(self, message: str | bytes) -> ServerMessage:
         """Read one text or binary message from the server; never raises."""
-        event = read_object(message)
+        event = read_object(message, limit=MESSAGE_LIMIT)
         if isinstance(event, Broken):
             return event
         kind = event.get("type")
         if not isinstance(kind, str):
             return Broken(reason=f"type is {_shown(kind)}, not text")
+        if self._seen.repeats(event.get("event_id"), message):
+            return Repeated(type=clean_text(kind)[:200])
         kind = event["type"] = _FORMER.get(kind, kind)
         reader = self._readers.get(kind)
         if reader is not None:
             return reader(event)
         return Notice(type=kind) if kind in _NOTICES else Unknown(type=clean_text(kind)[:200])
+
+    @property
+    def odd_pieces(self) -> int:
+        """Pieces of audio so far that did not hold whole samples."""
+        return self._carry.odd_pieces
 
     def end(self) -> int:
         """The session is over: return how many odd bytes never became a sample."""
@@ -271,6 +284,17 @@ def _call(item: dict[str, Json], response_id: str) -> FunctionCall | None:
         name=_text(item, "name")[:200],
         arguments=text[: ARGUMENTS_LIMIT + 1],
     )
+
+
+def _read_kept(event: dict[str, Json]) -> ServerMessage:
+    item = event.get("item")
+    answers = isinstance(item, dict) and item.get("type") == "function_call_output"
+    call_id = _id(item, "call_id") if answers and isinstance(item, dict) else ""
+    return ItemKept(call_id=call_id)
+
+
+def _read_misbehaves(event: dict[str, Json]) -> ServerMessage:
+    return Misbehaves(fault=_text(event, "fault"))
 
 
 def _read_audio_done(event: dict[str, Json]) -> ServerMessage:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from duplex.protocols.gpt_live import Broken
 from duplex.protocols.pcm_bytes import Pcm
+from duplex.protocols.seen_events import Repeated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +139,20 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ItemKept:
+    """An item is part of the conversation; ``call_id`` of one that answers a call."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misbehaves:
+    """The local server's own word that it does something wrong on purpose."""
+
+    fault: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """A known type that needs no answer."""
 
@@ -164,6 +179,9 @@ ServerMessage = (
     | FunctionCall
     | ResponseDone
     | Refusal
+    | ItemKept
+    | Misbehaves
+    | Repeated
     | Notice
     | Unknown
     | Broken

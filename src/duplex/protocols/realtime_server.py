@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from duplex.protocols.gpt_live import Broken, clean_text, read_base64, read_object, write_base64
 from duplex.protocols.pcm_bytes import Pcm, SampleCarry
-from duplex.protocols.realtime import APPEND_BYTES
+from duplex.protocols.realtime import APPEND_BYTES, MISBEHAVES
 from duplex.protocols.realtime_settings import Settings, Wrong
 from duplex.values import Json
 
@@ -353,6 +353,10 @@ class RealtimeMachine:
 
     def say_error(self, code: str, message: str, *, kind: str = "server_error") -> str:
         return self._error(Wrong(code=code, message=message), None, kind=kind).text
+
+    def say_misbehaves(self, fault: str) -> str:
+        """Say that the server does something wrong on purpose now; no event of the service's."""
+        return self._event(MISBEHAVES, fault=fault)
 
     def _error(
         self, wrong: Wrong, event_id: str | None, *, kind: str = "invalid_request_error"
