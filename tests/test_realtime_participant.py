@@ -241,7 +241,7 @@ async def test_a_barge_in_truncates_at_what_was_heard_and_not_at_what_was_receiv
 
 
 async def test_a_reply_under_way_is_cut_once_and_its_late_deltas_are_dropped() -> None:
-    """The field case: 10 more deltas of a cancelled response come, then the next one."""
+    """sgl-project/sglang-omni#1344: 10 more deltas of a cancelled response, then the next one."""
     async with Held() as held:
         await held.run(20)
         _, item_id = await held.peer.begin()
@@ -267,7 +267,7 @@ async def test_a_reply_under_way_is_cut_once_and_its_late_deltas_are_dropped() -
 
 
 async def test_a_reply_that_was_declared_and_never_heard_is_cancelled_and_never_truncated() -> None:
-    """The field case: the caller speaks between the item and its first delta."""
+    """livekit/agents#6157: the caller speaks between the item and its first delta."""
     async with Held() as held:
         response_id, item_id = await held.peer.begin()
         await held.run(60)
@@ -445,7 +445,7 @@ async def test_parallel_calls_are_all_answered_before_one_response_is_asked_for(
 
 @pytest.mark.parametrize("arguments", ['{"a":1', "[1]", '"{}"', "{" * 5_000, "NaN", '{"a":NaN}'])
 async def test_arguments_that_are_no_object_become_a_failed_call(arguments: str) -> None:
-    """The field case: malformed arguments are told to the model like any other error."""
+    """ahyatt/llm#272: malformed arguments are told to the model like any other error."""
     async with Held(functions=restaurant()) as held:
         await held.peer.call(("c1", "check_availability", arguments))
         await held.run(600)

@@ -198,6 +198,15 @@ TABLE: dict[str, Row] = {
     "replies its provider refused": infra(
         survived("provider", "rate_limit_exceeded", unbooked()), "provider", "platform"
     ),
+    "every reply its provider refused": infra(
+        survived(
+            "provider",
+            "insufficient_quota",
+            broken(ASSISTANT, "assistant_opening", silent=ASSISTANT),
+        ),
+        "provider",
+        "platform",
+    ),
     # The user's.
     "stopped": infra(ending("user_stopped"), "user_stopped", "user"),
 }

@@ -49,7 +49,7 @@ def failure(
     ``assistant_sound_ms`` is how long any sound came from the assistant, as contract 2.0
     counts it, which takes tones and music for voice.
     """
-    return (
+    found = (
         _broken(evidence)
         or (
             Failing(stage="caller_simulation", message=f"the caller was unsound: {invalid}")
@@ -58,10 +58,14 @@ def failure(
         )
         or _unheard(evidence, assistant_sound_ms)
     )
+    if found is not None and found.stage == "assistant_opening":
+        # An agent whose provider refuses every reply is not one that had nothing to say.
+        return unserved(evidence) or found
+    return found
 
 
 def unserved(evidence: Evidence) -> Failing | None:
-    """Why a call that failed does not count all the same: its provider gave no replies."""
+    """Why a call that failed, or was silent, does not count: its provider refused replies."""
     refused = [
         fault
         for fault in evidence.faults
