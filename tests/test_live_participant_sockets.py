@@ -233,7 +233,7 @@ async def test_a_stall_on_the_wall_is_survived_and_doubles_nothing() -> None:
 
 
 async def test_five_peers_that_never_answer_close_do_not_hold_up_the_end() -> None:
-    """They ignore ``session.close`` and the close handshake and keep on sending."""
+    """python-websockets/websockets#704: they ignore every close and keep on sending."""
     async with deaf_peer() as url:
         limits = Limits(finish_ms=300)
         benches = [bench_of(url, limits=limits) for _ in range(5)]
