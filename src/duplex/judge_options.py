@@ -7,9 +7,10 @@ one has its semantic checks ``not_assessed``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import Field, Strict, model_validator
+from pydantic import Field, Strict, ValidationError, model_validator
 
 from duplex.errors import InputError
 from duplex.model_options import Effort, ModelOptions
@@ -66,3 +67,15 @@ class JudgeOptions(ModelOptions):
             "judge_repetitions": self.judge_repetitions,
         }
         return own | {name: value for name, value in asked.items() if value is not None}
+
+
+def judge_options(values: Mapping[str, object]) -> JudgeOptions:
+    """Validate option values; one sentence names the first that is wrong."""
+    try:
+        return JudgeOptions.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        message = str(first["msg"]).removeprefix("Value error, ")
+        got = "" if not where else f"option {where.replace('_', '-')}: got {first['input']!r}; "
+        raise InputError(f"{got}{message[:1].lower()}{message[1:]}") from None

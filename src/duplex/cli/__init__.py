@@ -11,12 +11,12 @@ from contextlib import suppress
 from typing import TextIO
 
 from duplex import outlets
-from duplex.cli import calls, measures, runs, tools
+from duplex.cli import calls, grades, measures, runs, tools
 from duplex.cli.shell import app, stop, talk
 from duplex.inputs import reason
 from duplex.screen import plain
 
-__all__ = ["app", "calls", "main", "measures", "runs", "stop", "talk", "tools"]
+__all__ = ["app", "calls", "grades", "main", "measures", "runs", "stop", "talk", "tools"]
 
 
 def main() -> None:

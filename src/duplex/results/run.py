@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from duplex.counting import counted
+from duplex.grading.own_checks import is_broken
 from duplex.results import schema
 from duplex.results.stored import member
 from duplex.results.unknown import explain
@@ -88,11 +89,20 @@ def build_run(
 def exit_code(run: schema.Run) -> int:
     """0: every call passed. 2: none could be held. 1: everything between.
 
-    An assistant that never spoke was reached, so it counts as 1.
+    An assistant that never spoke was reached, so it counts as 1. So does a check of the
+    user's own that could not tell: a call must not pass unseen.
     """
     if not run.results or all(_not_held(result) for result in run.results):
         return 2
+    if any(map(broken_checks, run.results)):
+        return 1
     return 0 if all(result.status == "passed" for result in run.results) else 1
+
+
+def broken_checks(result: schema.Result) -> tuple[str, ...]:
+    """Checks of the user's own that could not tell."""
+    found = result.assessment.checks
+    return tuple(check.id for check in found if is_broken(check.id, check.status))
 
 
 def _not_held(result: schema.Result) -> bool:
@@ -186,4 +196,19 @@ def _response(result: schema.Result) -> str:
 def _why(result: schema.Result) -> str:
     if result.error is not None:
         return f"{result.error.stage}: {result.error.message}"
-    return ", ".join(result.observability.completion.failed_checks)
+    failed = result.observability.completion.failed_checks
+    return "; ".join([*([", ".join(failed)] if failed else []), *_untold(result)])
+
+
+def _untold(result: schema.Result) -> list[str]:
+    """What was asked about the call and nobody could tell: never a reason to fail it."""
+    checks = result.duplex.get("checks")
+    told = []
+    for name in broken_checks(result):
+        check = checks.get(name) if isinstance(checks, dict) else None
+        reason = check.get("reason") if isinstance(check, dict) else None
+        told.append(f"{name} not assessed: {reason}")
+    judge = result.duplex.get("judge")
+    if isinstance(judge, dict) and judge.get("problem"):
+        told.append(f"not judged: {judge['problem']}")
+    return told

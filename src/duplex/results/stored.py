@@ -22,6 +22,8 @@ from duplex.values import Json
 
 REMEASURED = "remeasured"
 """Folder inside a run's that holds what was measured again, a folder each."""
+GRADED = "graded"
+"""The same for what was graded again."""
 
 
 def load_results(path: Path) -> schema.Run:
@@ -38,9 +40,9 @@ def load_results(path: Path) -> schema.Run:
 
 
 def home(folder: Path) -> Path:
-    """The run's folder that holds events and audio: the one above for a remeasured one."""
+    """The run's folder that holds events and audio: the one above for one made of it."""
     place = folder.resolve()
-    return place.parent.parent if place.parent.name == REMEASURED else folder
+    return place.parent.parent if place.parent.name in (REMEASURED, GRADED) else folder
 
 
 def call_id(folder: Path, result: schema.Result) -> str:
