@@ -10,12 +10,14 @@ import pytest
 import duplex
 from booking_call import Log, booking, booking_call
 from duplex.grading import Evidence
+from duplex.local.seams import Progress
 from duplex.results import Basis
 from duplex.results.agenda import ItemSeen, agenda_seen
 from duplex.scenario import Scenario
-from duplex.values import Json, Side
+from duplex.values import Action, Json, Side
 from fake_engines import Parrot, speaking
 from results_support import result_of
+from test_brains import BOOKED, caller, heard, only, said
 
 CALLER, ASSISTANT = Side.CALLER, Side.ASSISTANT
 
@@ -268,3 +270,13 @@ def test_a_run_tells_which_turn_carried_out_which_item(tmp_path: Path, parrot: P
     assert told == [("completed", "reported", [], True)] * len(items)
     assert result.observability.agenda.pending_required == []
     assert result.observability.agenda.completed == [one["id"] for one in items]  # type: ignore[index, call-overload]
+
+
+def test_a_goodbye_that_waits_for_success_is_not_the_one_said_without_it() -> None:
+    for text, status in (("I'm sorry, we are fully booked.", "skipped"), (BOOKED, "completed")):
+        brain = caller()
+        say = only(brain.on_heard(heard(text)))
+        assert say.action is Action.STOP
+        acts = brain.on_said(said(say))
+        told = [one for one in acts if isinstance(one, Progress) and one.item_id == "bye"]
+        assert [one.status for one in told] == [status]

@@ -331,6 +331,7 @@ async def test_it_is_shown_the_call_as_data() -> None:
         await bench.close()
     body = shown[0].body
     assert "Ignore" not in str(body["instructions"])
+    assert body["store"] is False
     (item,) = cast(list[dict[str, list[dict[str, str]]]], body["input"])
     text = item["content"][0]["text"]
     data = json.loads(text.partition("\n")[2])

@@ -75,6 +75,7 @@ def ask_about(data: dict[str, Json]) -> Ask:
         instructions=INSTRUCTIONS,
         items=(Message(role="user", text=f"The record of the call:\n{record}"),),
         shape=SHAPE,
+        store=False,
     )
 
 

@@ -367,7 +367,14 @@ class CallerBrain:
     def _leave(self, outcome: str) -> Sequence[Act]:
         self._finishing = outcome
         self._unsaid = None
-        last = [item for item in self._agenda.ready() if item.action == "finish"]
+        undone = outcome != "completed"
+        last = [
+            item
+            for item in self._agenda.ready()
+            if item.action == "finish"
+            # A goodbye that waits for success is not the one said without it.
+            and not (undone and trigger_kind(item.trigger_condition) == "done")
+        ]
         hint = next((item.response_hint for item in last if item.response_hint), "")
         text = hint or self._chance.pick(
             "bye", words.BYES if outcome == "completed" else words.BYES_UNDONE

@@ -71,6 +71,7 @@ class Ask:
 
     ``previous_id`` continues an earlier response where the dialect can: then ``items``
     are only what is new, and ``history`` what a server without memory is sent as well.
+    ``store`` false asks the server to keep nothing of it; None leaves that to the server.
     """
 
     model: str
@@ -83,6 +84,7 @@ class Ask:
     previous_id: str | None = None
     max_output_tokens: int | None = None
     shape: Shape | None = None
+    store: bool | None = None
 
     @property
     def whole(self) -> tuple[Item, ...]:

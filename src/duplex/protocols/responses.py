@@ -58,6 +58,8 @@ def request(ask: Ask, *, stream: bool = False) -> dict[str, Json]:
         body["max_output_tokens"] = ask.max_output_tokens
     if ask.shape is not None:
         body["text"] = {"format": {"type": "json_schema", **write_shape(ask.shape)}}
+    if ask.store is not None:
+        body["store"] = ask.store
     if stream:
         body["stream"] = True
     return body
