@@ -88,19 +88,55 @@ def test_an_optional_step_that_did_not_happen_holds_nothing_up() -> None:
     assert outcome(grade) == {"a": "not_applicable", "b": "passed"}
 
 
-def test_critical_steps_are_judged_among_themselves() -> None:
-    log = Log().tool(1000, "c1", "c", {}).tool(2000, "c2", "a", {})
-    steps = [
-        tool("a", "a", critical=True),
-        tool("b", "b", "a"),
-        tool("c", "c", "b", critical=True),
-    ]
-    grade = graded(steps, log)
+CHAIN = [
+    tool("a", "a", critical=True),
+    tool("b", "b", "a"),
+    tool("c", "c", "b", critical=True),
+]
+
+
+def test_critical_steps_do_not_wait_for_one_that_is_not_critical() -> None:
+    log = Log().tool(1000, "c1", "a", {}).tool(2000, "c2", "c", {})
+    grade = graded(CHAIN, log)
     assert grade.critical_steps == ("a", "c")
     assert grade.failed_critical == ()
     assert grade.failed_steps == ("b", "c")
+
+
+def test_the_order_of_critical_steps_holds_through_what_is_not_critical() -> None:
+    log = Log().tool(1000, "c1", "c", {}).tool(2000, "c2", "a", {}).tool(3000, "c3", "b", {})
+    assert graded(CHAIN, log).failed_critical == ("c",)
     ordered = [tool("a", "a", critical=True), tool("c", "c", "a", critical=True)]
     assert graded(ordered, log).failed_critical == ("c",)
+
+
+def test_an_order_holds_through_an_optional_step_that_did_not_happen() -> None:
+    steps = [tool("a", "a"), tool("b", "b", "a", required=False), tool("c", "c", "b")]
+    late = Log().tool(1000, "c1", "c", {}).tool(2000, "c2", "a", {})
+    grade = graded(steps, late)
+    assert grade.failed_steps == ("c",)
+    assert grade.steps[2].reason == "came before a"
+    right = Log().tool(1000, "c1", "a", {}).tool(2000, "c2", "c", {})
+    assert graded(steps, right).failed_steps == ()
+    missing = Log().tool(1000, "c1", "c", {})
+    assert graded(steps, missing).steps[2].reason == "not after a, not done"
+
+
+def test_one_call_is_never_two_steps_that_have_no_order() -> None:
+    steps = [tool("first", "a"), tool("second", "a")]
+    grade = graded(steps, Log().tool(1000, "c1", "a", {}))
+    assert outcome(grade) == {"first": "passed", "second": "failed"}
+    assert grade.steps[1].reason == "its tool call is another step's"
+    twice = Log().tool(1000, "c1", "a", {}).tool(2000, "c2", "a", {})
+    assert graded(steps, twice).failed_steps == ()
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_loose_step_leaves_a_strict_one_its_only_call(backwards: bool) -> None:
+    loose, strict = tool("loose", "a"), tool("strict", "a", arguments={"x": 1})
+    steps = [strict, loose] if backwards else [loose, strict]
+    log = Log().tool(1000, "c1", "a", {"x": 1}).tool(2000, "c2", "a", {"x": 2})
+    assert graded(steps, log).failed_steps == ()
 
 
 def test_a_question_counts_only_before_anything_was_changed() -> None:

@@ -14,6 +14,7 @@ from duplex.grading.scores import pool, semantic_score
 def test_a_score_that_is_no_number_is_counted_aside_in_every_order(
     scores: tuple[float, ...],
 ) -> None:
+    """pydantic/logfire-js#250: a number that is none poisons no mean."""
     pooled = pool(scores)
     assert (pooled.mean, pooled.n, pooled.invalid, pooled.missing) == (0.5, 2, 1, 0)
     assert (pooled.best, pooled.worst) == (1.0, 0.0)

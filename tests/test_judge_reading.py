@@ -44,6 +44,7 @@ def refused(text: str) -> Cast:
     ids=["bare", "fenced", "prose", "fenced and indented", "thought before"],
 )
 def test_json_is_found_however_it_is_wrapped(reply: str) -> None:
+    """Mercor-Intelligence/archipelago#97: a fence is no failure of the agent."""
     assert vote(reply) == vote(GOOD)
 
 
@@ -69,6 +70,7 @@ def test_braces_inside_a_string_end_nothing() -> None:
     ],
 )
 def test_what_cannot_be_read_is_no_vote_and_is_kept(reply: str, code: str) -> None:
+    """Mercor-Intelligence/archipelago#97: no verdict, no score, and the reply as it came."""
     cast = refused(reply)
     assert cast.code == code
     assert cast.reply == reply[:REPLY_LIMIT]
@@ -130,6 +132,7 @@ def _list(answer: Answer, name: str) -> list[Json]:
 
 @pytest.mark.parametrize("change", CONTRADICTIONS.values(), ids=CONTRADICTIONS)
 def test_an_answer_that_contradicts_itself_is_no_vote(change: Callable[[Answer], object]) -> None:
+    """Toloka/tolokaforge#528: verdict and score, or verdict and reasoning, disagree."""
     assert refused(bend(change)).code == "contradiction"
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -204,6 +204,12 @@ def _nearest_reason(wanted: Wanted, made: Sequence[Made], reasons: Sequence[str 
     if not named:
         return "never called"
     return next((reason for reason in named if reason is not None), "called too few times")
+
+
+def matched(choices: Sequence[Collection[float]]) -> int:
+    """How many of several can each have a choice of its own."""
+    every = sorted({choice for some in choices for choice in some})
+    return len(_assign([[choice in some for choice in every] for some in choices]))
 
 
 def _assign(fits: Sequence[Sequence[bool]]) -> dict[int, int]:

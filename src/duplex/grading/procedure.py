@@ -8,11 +8,11 @@ words, tool calls and states; nothing here knows any application.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from duplex.grading.evidence import Evidence, Spoken, ToolUse
-from duplex.grading.matching import json_equal, mismatch, state_satisfied
+from duplex.grading.matching import json_equal, matched, mismatch, state_satisfied
 from duplex.grading.wording import asks_for, mentions, refuses
 from duplex.scenario import Procedure, Step
 from duplex.values import Json, Side
@@ -68,55 +68,103 @@ def grade_procedure(procedure: Procedure | None, evidence: Evidence) -> Procedur
         return ProcedureGrade()
     found = _Finder(evidence).places(procedure.steps)
     critical = [step for step in procedure.steps if step.critical]
-    verdicts = _walk(critical, found)
+    verdicts = _Walk(critical, procedure.steps, found).grades()
     return ProcedureGrade(
-        steps=tuple(_walk(procedure.steps, found)),
+        steps=tuple(_Walk(procedure.steps, procedure.steps, found).grades()),
         critical_steps=tuple(step.id for step in critical),
         failed_critical=tuple(grade.step.id for grade in verdicts if not grade.passed),
     )
 
 
-def _walk(steps: Sequence[Step], found: Mapping[str, Sequence[float]]) -> list[StepGrade]:
-    """Give each step the earliest place that follows its predecessors among ``steps``."""
-    among = {step.id: step for step in steps}
-    placed: dict[str, float] = {}
-    grades: dict[str, StepGrade] = {}
-    left = list(steps)
-    while left:
-        ready = [step for step in left if not (set(step.after) & among.keys()) - grades.keys()]
-        assert ready, "a scenario's steps never wait in a circle"
-        for step in ready:
-            grades[step.id] = _grade(step, found[step.id], among, placed)
-        left = [step for step in left if step.id not in grades]
-    return [grades[step.id] for step in steps]
+class _Walk:
+    """Gives each step the earliest place that follows its predecessors.
 
+    A predecessor that is not among the ``steps``, or is optional and did not happen,
+    hands its own predecessors on: an order holds through what is left out. A tool call
+    is one step's; of several it goes to one that leaves the others theirs.
+    """
 
-def _grade(
-    step: Step,
-    places: Sequence[float],
-    among: Mapping[str, Step],
-    placed: dict[str, float],
-) -> StepGrade:
-    before = [name for name in step.after if name in among]
-    unmet = [name for name in before if name not in placed and among[name].required]
-    done = [name for name in before if name in placed]
-    fitting = [
-        place
-        for place in places
-        if all(_follows(step, place, among[name], placed[name]) for name in done)
-    ]
-    if not places:
-        reason = "not observed"
-    elif unmet:
-        reason = f"not after {', '.join(unmet)}, not done"
-    elif not fitting:
-        reason = f"came before {', '.join(done)}"
-    else:
-        placed[step.id] = min(fitting)
-        at_ms = int(placed[step.id]) if 0 <= placed[step.id] < _LAST else None
-        return StepGrade(step=step, status="passed", reason="observed", at_ms=at_ms)
-    status = "failed" if step.required else "not_applicable"
-    return StepGrade(step=step, status=status, reason=reason, at_ms=None)
+    def __init__(
+        self, steps: Sequence[Step], every: Sequence[Step], found: Mapping[str, Sequence[float]]
+    ) -> None:
+        self._steps = steps
+        self._among = {step.id: step for step in steps}
+        self._every = {step.id: step for step in every}
+        self._found = found
+        self._placed: dict[str, float] = {}
+        self._taken: set[float] = set()
+        self._grades: dict[str, StepGrade] = {}
+
+    def grades(self) -> list[StepGrade]:
+        left = list(self._steps)
+        while left:
+            ready = [
+                step
+                for step in left
+                if not set(self._before(step, self._among.keys())) - self._grades.keys()
+            ]
+            assert ready, "a scenario's steps never wait in a circle"
+            for step in ready:
+                self._grades[step.id] = self._grade(step)
+            left = [step for step in left if step.id not in self._grades]
+        return [self._grades[step.id] for step in self._steps]
+
+    def _before(self, step: Step, among: Container[str]) -> list[str]:
+        """The nearest steps of ``among`` that ``step`` comes after, through any others."""
+        found: list[str] = []
+        left, seen = list(step.after), set[str]()
+        while left:
+            name = left.pop(0)
+            if name in seen:
+                continue
+            seen.add(name)
+            if name in among:
+                found.append(name)
+            else:
+                left += self._every[name].after
+        return found
+
+    def _grade(self, step: Step) -> StepGrade:
+        needed = {name for name, one in self._among.items() if one.required}
+        before = self._before(step, needed | self._placed.keys())
+        unmet = [name for name in before if name not in self._placed]
+        done = [name for name in before if name in self._placed]
+        places = self._found[step.id]
+        fitting = [place for place in places if self._fits(step, place, done)]
+        free = [place for place in fitting if step.kind != "tool" or place not in self._taken]
+        if not places:
+            reason = "not observed"
+        elif unmet:
+            reason = f"not after {', '.join(unmet)}, not done"
+        elif not fitting:
+            reason = f"came before {', '.join(done)}"
+        elif not free:
+            reason = "its tool call is another step's"
+        else:
+            place = self._chosen(step, free)
+            at_ms = int(place) if 0 <= place < _LAST else None
+            return StepGrade(step=step, status="passed", reason="observed", at_ms=at_ms)
+        status = "failed" if step.required else "not_applicable"
+        return StepGrade(step=step, status=status, reason=reason, at_ms=None)
+
+    def _fits(self, step: Step, place: float, done: Iterable[str]) -> bool:
+        return all(_follows(step, place, self._among[name], self._placed[name]) for name in done)
+
+    def _chosen(self, step: Step, free: Sequence[float]) -> float:
+        """Take the earliest place; of tool calls the earliest that no other step then lacks."""
+        place = free[0]
+        if step.kind == "tool":
+            others = [
+                set(self._found[one.id]) - self._taken
+                for one in self._steps
+                if one.kind == "tool" and one.id != step.id and one.id not in self._grades
+            ]
+            most = matched(others)
+            keeping = (one for one in free if matched([other - {one} for other in others]) == most)
+            place = next(keeping, place)
+            self._taken.add(place)
+        self._placed[step.id] = place
+        return place
 
 
 def _follows(step: Step, place: float, before: Step, at: float) -> bool:
