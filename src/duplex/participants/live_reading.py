@@ -61,7 +61,7 @@ class Reading:
         self._odd = False
         self._items: list[Incoming] = []
         self._lost = 0
-        self._faults: Counter[str] = Counter()
+        self._faults: Counter[tuple[str, str]] = Counter()
         self._grouper = Grouper()
         self._notes_seen = provider == "local" and side is Side.CALLER
         self._labelled_ms = 0.0
@@ -121,8 +121,8 @@ class Reading:
 
     def fault(self, stage: str, code: str, message: str, *, fatal: bool = False) -> None:
         """Tell a fault; many of one code are counted instead."""
-        self._faults[code] += 1
-        if fatal or self._faults[code] <= SAME_FAULT_LIMIT:
+        self._faults[stage, code] += 1
+        if fatal or self._faults[stage, code] <= SAME_FAULT_LIMIT:
             self._keep(self._fault(stage, code, message, fatal=fatal))
 
     def repeated(self, kind: str) -> None:
@@ -149,10 +149,10 @@ class Reading:
     def end(self) -> None:
         """The session is over: label what is open, tell what was only counted."""
         self._label(self._unlabelled(self._grouper.flush()), guess=True)
-        for code, count in self._faults.items():
+        for (stage, code), count in self._faults.items():
             if count > SAME_FAULT_LIMIT:
                 more = f"{count - SAME_FAULT_LIMIT} more of the kind"
-                self._items.append(self._fault("session", code, more, fatal=False))
+                self._items.append(self._fault(stage, code, more, fatal=False))
         if self._lost:
             message = f"{self._lost} items came while nobody collected them"
             self._items.append(self._fault("transport", "overflow", message, fatal=False))

@@ -33,7 +33,7 @@ class Overdue:
         if ms < self._stalled_ms or self._stalled:
             return None
         self._stalled = True
-        return "stalled", f"nothing came for {ms} ms; audio is due all the time"
+        return "stalled", f"nothing came for {ms} ms while audio was due"
 
     def came(self, now_ms: int) -> Found | None:
         """Something came, or nothing is due any more: the spell is over."""
@@ -47,5 +47,5 @@ class Overdue:
             self._gaps.clear()
             return "jitter", f"audio comes unevenly: {UNEVEN_GAPS} gaps, the last of {ms} ms"
         if ms >= self._late_ms:
-            return "delayed", f"nothing came for {ms} ms; audio is due all the time"
+            return "delayed", f"nothing came for {ms} ms while audio was due"
         return None

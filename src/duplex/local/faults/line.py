@@ -25,6 +25,8 @@ AFTER_MS = 1_000.0
 """How long the voice has been heard when a fault strikes, unless told otherwise."""
 LEAD_MS = 300
 """Speech that a voice which is faster than real time may be ahead before a fault strikes."""
+PACE = 0.8
+"""Pace at which it then goes on, 1 being that of hearing; above, it would run dry by itself."""
 PATIENCE_MS = 8_000
 """Longest that such a voice is held back for a strike."""
 VOICED_LEVEL = 200
@@ -169,12 +171,20 @@ class Gate(Fault):
     def __init__(self, *, after_ms: float) -> None:
         super().__init__(after_ms=after_ms)
         self._sent_ms = 0.0
+        self._due = 0
 
     async def send(self, message: str | bytes) -> None:
-        if not self.struck and (data := audio_of(message, self.dialect)) is not None:
-            self._sent_ms += len(data) * 1000 / self.dialect.bytes_a_second()
-            if self._sent_ms > self.after_ms + LEAD_MS:
-                await self._wait()
+        ms = 0.0
+        if (data := audio_of(message, self.dialect)) is not None:
+            ms = len(data) * 1000 / self.dialect.bytes_a_second()
+        self._sent_ms += ms
+        if not self.struck and self._sent_ms > self.after_ms + LEAD_MS:
+            await self._wait()
+            self._due = self.line.clock.position
+        if self.struck:
+            # What was held back counts as made now, at nearly the pace at which it is heard.
+            self.line.emitted = max(self.line.emitted, self._due)
+            self._due = self.line.emitted + self.line.ticks(ms * PACE)
         await self.onward(message)
 
     async def _wait(self) -> None:
