@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 import duplex
+from booking_call import booking, booking_call
 from duplex.errors import InputError
+from duplex.grading import Evidence
+from duplex.grading.judging import JudgeCase, Judgement, case_of
 from duplex.judging import judge_at
 from duplex.models.client import ATTEMPTS
 from duplex.models.limiter import Limiter
 from duplex.options import make
-from duplex.results import schema
+from duplex.results import CallFigures, build_result, schema
+from duplex.results.observed import Basis
 from duplex.runner import Finished
 from duplex.values import Json
 from fake_engines import Parrot, speaking
@@ -78,11 +82,11 @@ def test_a_judge_grades_a_call_and_everything_it_said_is_kept(tmp_path: Path) ->
     ]
 
 
-def test_a_judge_fails_a_call_that_every_rule_passes(tmp_path: Path) -> None:
+async def test_a_judge_fails_a_call_that_every_rule_passes() -> None:
     def strict(answer: Answer) -> None:
         part(answer, "requirements", 1).update(verdict="not_met", reasoning="It asked twice.")
 
-    result, _ = judged(tmp_path, replying(strict))
+    result = result_with(await judgement_of(replying(strict)))
     assert result.status == "failed"
     assert result.observability.completion.failed_checks == ["semantic_requirements"]
     assert "It asked twice." in result.assessment.rationale
@@ -109,11 +113,26 @@ FAILURES: dict[str, tuple[Script, str]] = {
 }
 
 
+async def judgement_of(script: Script, repetitions: int = 1) -> Judgement:
+    """What a judge on loopback makes of a booking that every rule passes."""
+    evidence = Evidence.from_events(booking_call().events())
+    with serving(script) as fake:
+        judge = judge_at(fake.url, "m", repetitions=repetitions)
+        try:
+            return await judge.judge(case_of(booking(), evidence))
+        finally:
+            await judge.close()
+
+
+def result_with(judgement: Judgement) -> schema.Result:
+    evidence = Evidence.from_events(booking_call().events())
+    figures = CallFigures(timing={"turn_taking_score": 0.5}, judgement=judgement)
+    return build_result(booking(), evidence, figures, basis=Basis())
+
+
 @pytest.mark.parametrize(("script", "why"), FAILURES.values(), ids=FAILURES)
-def test_a_judge_that_fails_gives_no_score_and_fails_nobody(
-    tmp_path: Path, script: Script, why: str
-) -> None:
-    result, _ = judged(tmp_path, script)
+async def test_a_judge_that_fails_gives_no_score_and_fails_nobody(script: Script, why: str) -> None:
+    result = result_with(await judgement_of(script))
     assert (result.status, result.assessment.source) == ("passed", "deterministic")
     assert semantic(result) == [("not_assessed", False)] * 2
     quality = result.metrics.task.semantic_quality
@@ -126,7 +145,7 @@ def test_a_judge_that_fails_gives_no_score_and_fails_nobody(
         assert why in str(unknown(result)[at])
 
 
-def test_votes_that_tie_decide_nothing(tmp_path: Path) -> None:
+async def test_votes_that_tie_decide_nothing() -> None:
     calls = iter(range(2))
 
     def torn(asked: Asked) -> Reply:
@@ -136,7 +155,7 @@ def test_votes_that_tie_decide_nothing(tmp_path: Path) -> None:
 
         return replying(bend)(asked)
 
-    result, _ = judged(tmp_path, torn, judge_repetitions=2)
+    result = result_with(await judgement_of(torn, 2))
     assert semantic(result)[0] == ("not_assessed", False)
     assert result.status == "passed"
     checks = result.duplex["checks"]
@@ -153,16 +172,12 @@ def test_nobody_is_asked_about_a_call_that_does_not_count(tmp_path: Path) -> Non
     assert result.duplex["judge"] is None
 
 
-def test_without_a_judge_that_is_said(tmp_path: Path) -> None:
-    (result,) = hold(tmp_path).run.results
-    assert result.duplex["judge"] is None
-    assert unknown(result)["/duplex/judge"] == "no judge was asked"
-
-
 def test_no_judge_wins_over_a_judge_that_is_named(tmp_path: Path) -> None:
     result, asked = judged(tmp_path, replying(), judge=False)
     assert asked == []
     assert semantic(result) == [("not_assessed", False)] * 2
+    assert result.duplex["judge"] is None
+    assert unknown(result)["/duplex/judge"] == "no judge was asked"
 
 
 def test_a_judge_nobody_answers_for_is_refused_before_any_call(tmp_path: Path) -> None:
@@ -184,7 +199,7 @@ def test_a_judge_without_a_model_is_refused(options: dict[str, object]) -> None:
 
 
 def test_a_judges_url_is_checked_as_any_other() -> None:
-    with pytest.raises(InputError, match="judge-url http://example.com/v1 would send"):
+    with pytest.raises(InputError, match=r"judge-url http://example\.com/v1 would send"):
         make({"judge_url": "http://example.com/v1", "judge_model": "m"})
 
 
@@ -244,8 +259,6 @@ async def test_a_limit_that_never_ends_is_a_reason_and_no_verdict() -> None:
 
 
 async def test_an_assistant_without_a_word_is_not_judged() -> None:
-    from duplex.grading.judging import JudgeCase
-
     with serving(replying()) as fake:
         judge = judge_at(fake.url, "m")
         judgement = await judge.judge(JudgeCase(goal="g", answer="a"))
