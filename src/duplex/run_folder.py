@@ -23,6 +23,7 @@ from duplex.values import Json
 from duplex.wavfile import write_failed
 
 _LONGEST_NAME = 100
+_DEVICE = re.compile(r"(CON|PRN|AUX|NUL|COM[0-9]|LPT[0-9])(\.|$)", re.IGNORECASE)
 
 
 class RunFolder:
@@ -135,13 +136,16 @@ def safe_name(text: str) -> str:
     """A file name for an id: itself when harmless, else cleaned with a short hash.
 
     Different ids never share a name, also where the file system ignores case
-    of what was cleaned; no name starts with a dot or leads out of its folder.
+    of what was cleaned; no name starts or ends with a dot, leads out of its folder
+    or is a device's on some system.
     """
-    clean = re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip(".")[:_LONGEST_NAME]
-    if clean == text and clean:
+    clean = re.sub(r"[^A-Za-z0-9._-]", "_", text).strip(".")[:_LONGEST_NAME]
+    if clean == text and clean and not _DEVICE.match(text):
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{clean or 'id'}-{digest}"
+    # A device is named by what stands before the first dot, whatever follows.
+    lead = "id_" if _DEVICE.match(clean) or not clean else ""
+    return f"{lead}{clean[: _LONGEST_NAME - 12]}-{digest}"
 
 
 def _short_id() -> str:

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from duplex import outlets, viewer
-from duplex.errors import InputError
+from duplex.errors import DuplexError, InputError
 from duplex.options import RunOptions
 from duplex.report import run_report
 from duplex.results import schema
@@ -90,8 +90,7 @@ def command(
     stop = _Stop(console)
     with _signals(stop):
         finished = _held(options, console, stop, verbose)
-    if finished.run.results:
-        viewer.build(finished.folder)
+    unshown = _page(finished)
     lost = None
     if as_json:
         lost = outlets.put(schema.to_json(finished.run) + "\n")
@@ -101,9 +100,21 @@ def command(
         # The run is on disk whatever became of its print, and its verdict is its own.
         console.print(Text(f"{lost}; the run is whole in {finished.folder}"))
     _report(console, finished)
+    if unshown is not None:
+        raise unshown
     if finished.stopped and not _held_calls(finished.run):
         return INTERRUPTED
     return exit_code(finished.run)
+
+
+def _page(finished: Finished) -> DuplexError | None:
+    """Write the run's page; return why it could not be, for the run is told of all the same."""
+    try:
+        if finished.run.results:
+            viewer.build(finished.folder)
+    except DuplexError as error:
+        return error
+    return None
 
 
 def _held(options: RunOptions, console: Console, stop: _Stop, verbose: bool) -> Finished:

@@ -86,6 +86,9 @@ class WavWriter:
         except WriteFailed:
             os.close(self._fd)
             self._fd = -1
+            # Nothing was written, and a file without a header is no recording.
+            with suppress(OSError):
+                self.path.unlink()
             raise
 
     @property
