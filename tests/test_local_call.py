@@ -19,7 +19,7 @@ import pytest
 from duplex import scenario as scenarios
 from duplex.call import Call, CallEnd, CallPlan
 from duplex.clock import Clock, VirtualClock
-from duplex.ends import Ends
+from duplex.ends import Ends, Shared
 from duplex.hangup import Policy
 from duplex.local.engines import SpeechEngines
 from duplex.local.seams import Style
@@ -54,10 +54,12 @@ def options(out: Path, **values: object) -> RunOptions:
 
 @pytest.fixture
 async def ends(tmp_path: Path) -> AsyncIterator[Ends]:
-    opened = Ends(options(tmp_path))
+    shared = Shared(7)
+    opened = Ends(options(tmp_path), shared)
     await opened.open()
     yield opened
     await opened.close()
+    await shared.close()
 
 
 class Deaf:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,6 +35,16 @@ def stored(
     place.mkdir(parents=True)
     (place / "results.json").write_text(to_json(told))
     return place
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    lock = RunLock()
+    lock.take(folder)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def opening(*calls: str) -> Opening:
@@ -88,7 +100,7 @@ def test_a_run_without_its_runner_is_interrupted_and_with_it_running(tmp_path: P
     place.mkdir()
     Journal.create(place, opening("booking")).close()
     assert Store(tmp_path).rows()[0].status == "interrupted"
-    with RunLock(place):
+    with locked(place):
         assert Store(tmp_path).rows()[0].status == "running"
     assert Store(tmp_path).rows()[0].status == "interrupted"
 
@@ -140,9 +152,9 @@ def test_a_run_is_found_by_path_and_by_id(tmp_path: Path) -> None:
 
 
 def test_a_second_runner_is_refused(tmp_path: Path) -> None:
-    with RunLock(tmp_path), pytest.raises(InputError, match="has a runner already"):
-        RunLock(tmp_path).__enter__()
-    with RunLock(tmp_path):
+    with locked(tmp_path), pytest.raises(InputError, match="has a runner already"):
+        RunLock().take(tmp_path)
+    with locked(tmp_path):
         pass
 
 
@@ -153,7 +165,7 @@ def test_only_a_run_in_progress_is_asked_to_stop(tmp_path: Path) -> None:
     folder, said = RunFolder.open(place), Console(quiet=True)
     cancel(place, tmp_path, said)
     assert not StopFile(folder)()
-    with RunLock(place):
+    with locked(place):
         cancel(place, tmp_path, said)
         assert StopFile(folder)()
     StopFile(folder).clear()

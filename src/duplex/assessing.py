@@ -8,7 +8,7 @@ which says so. The runner drives it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from duplex.grading.evidence import Evidence
@@ -46,16 +46,22 @@ def assess(
     basis: Basis,
     judgement: Judgement | None = None,
     own: Sequence[OwnCheck] = (),
+    *,
+    call_id: str | None = None,
+    sample: int = 1,
+    about: Callable[[str], Mapping[str, Json]] | None = None,
 ) -> schema.Result:
     """Measure and grade a call that was held; write its own folder whole.
 
     ``judgement`` is what a judge made of its :func:`to_judge`, ``own`` are the user's
-    checks.
+    checks. ``call_id`` names its files (its scenario's id if None), and ``about`` tells
+    ``duplex.case`` once the call's outcome is known.
     """
-    recording = Recording.load(folder.path, scenario.id)
+    call_id = call_id or scenario.id
+    recording = Recording.load(folder.path, call_id)
     evidence = Evidence.from_recording(recording)
     settings = Settings(response_deadline_ms=options.response_deadline_ms)
-    audio = folder.audio(scenario.id)
+    audio = folder.audio(call_id)
     words = audio / "conversation.transcript.txt"
     heard = recording.duration > 0
     line, why = line_of(recording)
@@ -86,9 +92,12 @@ def assess(
         basis=basis,
         conversation_audio=folder.relative(audio / "conversation.wav"),
         conversation_transcript=folder.relative(words),
+        sample=sample,
     )
+    if about is not None:
+        result.duplex["case"] = dict(about(str(result.duplex.get("outcome"))))
     folder.write_text(words, transcript_text(recording))
-    folder.write_json(folder.transcript(scenario.id), transcripts(recording))
+    folder.write_json(folder.transcript(call_id), transcripts(recording))
     folder.write_json(audio / "conversation.result.json", result.model_dump(mode="json"))
     if options.ticks:
         ticks = ticks_of(recording, options.tick_ms)
@@ -97,9 +106,9 @@ def assess(
     return result
 
 
-def to_judge(folder: RunFolder, scenario: Scenario, basis: Basis) -> JudgeCase | None:
+def to_judge(folder: RunFolder, call_id: str, scenario: Scenario, basis: Basis) -> JudgeCase | None:
     """What a judge is to be asked about a call; None for one that does not count."""
-    recording = Recording.load(folder.path, scenario.id)
+    recording = Recording.load(folder.path, call_id)
     evidence = Evidence.from_recording(recording)
     if failure(evidence, validity(evidence, basis).reason) is not None:
         return None
@@ -121,16 +130,26 @@ def _cuts(recording: Recording) -> list[Json] | None:
 
 
 def not_held(
-    options: RunOptions, scenario: Scenario, basis: Basis, why: str | None = None
+    options: RunOptions,
+    scenario: Scenario,
+    basis: Basis,
+    why: str | None = None,
+    *,
+    sample: int = 1,
+    about: Mapping[str, Json] | None = None,
 ) -> schema.Result:
     """The result of a call that was asked for and never begun; ``why`` if not by the user."""
-    return build_result(
+    result = build_result(
         scenario,
         Evidence(),
         CallFigures(response_deadline_ms=options.response_deadline_ms),
         basis=basis,
         failing=NOT_HELD if why is None else Failing(stage="not_run", message=why),
+        sample=sample,
     )
+    if about is not None:
+        result.duplex["case"] = dict(about)
+    return result
 
 
 def basis_of(options: RunOptions, *, recorded: bool) -> Basis:

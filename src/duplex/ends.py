@@ -8,6 +8,7 @@ the other: the instructions of its session are all a party is told.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ from duplex.modelling import Modelling
 from duplex.models.limiter import Limiter
 from duplex.options import LOCAL_ENDPOINT, RunOptions
 from duplex.participants.base import Participant
+from duplex.participants.door import Door
 from duplex.participants.live import LiveSession
 from duplex.participants.python_agent import PythonAgent
 from duplex.participants.realtime_door import realtime_url, realtime_websocket
@@ -78,18 +80,41 @@ class Pair:
         return caller > 0, assistant > 0
 
 
-class Ends:
-    """Opens what all calls of a run share, and builds each call's two ends."""
+class Shared:
+    """What the ends of one run have in common, whatever each is set to: engines, and manners."""
 
-    def __init__(self, options: RunOptions) -> None:
+    def __init__(self, seed: int) -> None:
+        self.limiter = Limiter(seed=seed)
+        self._engines: dict[Models, SpeechEngines] = {}
+        self._opening = asyncio.Lock()
+
+    async def engines(self, models: Models) -> SpeechEngines:
+        """The engines for these models, loaded once."""
+        async with self._opening:
+            if models not in self._engines:
+                self._engines[models] = await SpeechEngines.open(models)
+            return self._engines[models]
+
+    async def close(self) -> None:
+        while self._engines:
+            _, engines = self._engines.popitem()
+            await engines.close()
+
+
+class Ends:
+    """Opens what the calls of one setting share, and builds each call's two ends."""
+
+    def __init__(self, options: RunOptions, shared: Shared) -> None:
         self._options = options
+        self._shared = shared
         self._stack = AsyncExitStack()
         self._engines: SpeechEngines | None = None
+        self._door = Door()
         self.application: Application = load_application(options.application)
         own = options.assistant_endpoint
         self._endpoint = None if own is None else endpoint(own)
         python = options.agent.kind == "python"
-        self._models = Modelling(options)
+        self._models = Modelling(options, shared.limiter)
         self._stack.push_async_callback(self._models.close)
         self._factory = load_factory(options.agent.target) if python else None
 
@@ -106,16 +131,10 @@ class Ends:
                     keyed_url(_endpoint(options))
         if {"local", "scripted"} & {options.caller, options.assistant, options.endpoint}:
             models = Models(ears=options.ears_model, mouth=options.mouth_model)
-            self._engines = await SpeechEngines.open(models)
-            self._stack.push_async_callback(self._engines.close)
+            self._engines = await self._shared.engines(models)
 
     async def close(self) -> None:
         await self._stack.aclose()
-
-    @property
-    def limiter(self) -> Limiter:
-        """How long each host is to be left alone, by everybody of this run."""
-        return self._models.limiter
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -162,7 +181,8 @@ class Ends:
             return await self._scripted(scenario, first, seed), 0
         if options.caller == "realtime":
             connect = await self._connect_realtime("caller", seed, stack)
-            return realtime_caller(options, scenario, connect, first=first), 0
+            caller = realtime_caller(options, scenario, connect, first=first, door=self._door)
+            return caller, 0
         brief = caller_brief(scenario, first)
         remote = options.caller == "gpt-live"
         opening = f"Begin the call now. Say: {brief.opening}" if first == "caller" else None
@@ -175,6 +195,7 @@ class Ends:
             opening=opening if remote else None,
             backend=BriefBackend(brief) if remote else None,
             bench=Workbench() if remote and options.simulator_backend_model else None,
+            door=self._door if remote else None,
         )
         return session, PLAYOUT_HOLD_MS
 
@@ -205,7 +226,13 @@ class Ends:
         if options.agent.kind == "realtime":
             connect = await self._connect_realtime("assistant", seed, stack)
             return realtime_assistant(
-                options, self.application, scenario, connect, first=first, seed=seed
+                options,
+                self.application,
+                scenario,
+                connect,
+                first=first,
+                seed=seed,
+                door=self._door,
             )
         state = scenario.application.initial_state
         bench = self._models.bench(self.application, state, seed)
@@ -222,6 +249,7 @@ class Ends:
             opening=opening,
             backend=backend,
             bench=bench,
+            door=self._door if options.assistant != "local" else None,
         )
 
     def _backend(self, scenario: Scenario, seed: int, stack: AsyncExitStack) -> Backend:

@@ -39,7 +39,8 @@ class Opening(_Line):
     """The first line: the run as it was asked for, nothing of it secret.
 
     ``options`` are those that were given; ``scenarios`` maps each id to the
-    SHA-256 of what it said; ``calls`` lists the plan's test cases in order.
+    SHA-256 of what it said; ``calls`` lists the plan's test cases in order. A run
+    whose options held a secret is not ``resumable``.
     """
 
     type: Literal["run"] = "run"
@@ -50,6 +51,7 @@ class Opening(_Line):
     calls: list[str]
     criteria: list[dict[str, JsonValue]]
     ci: dict[str, str] = {}
+    resumable: bool = True
 
 
 class Began(_Line):

@@ -33,10 +33,10 @@ from duplex.values import Json
 class Modelling:
     """Every model that a run asks by itself."""
 
-    def __init__(self, options: RunOptions) -> None:
+    def __init__(self, options: RunOptions, limiter: Limiter) -> None:
         """Raise InputError for a model that cannot be asked, such as one without a key."""
         self._options = options
-        self._limiter = Limiter(seed=options.seed)
+        self._limiter = limiter
         self._backend = self._client("backend-url", options.backend_url, options.backend_model)
         self._brains = {
             "assistant": self._client("brain-url", options.brain_url, options.brain_model),

@@ -26,6 +26,7 @@ from duplex.application.endpoint import check_endpoint
 from duplex.conditions import Condition
 from duplex.errors import InputError
 from duplex.judge_options import JudgeOptions
+from duplex.plan_options import PlanOptions
 from duplex.protocols.realtime import DEFAULT_MODEL as REALTIME_MODEL
 from duplex.protocols.realtime import Encoding, TurnDetection
 
@@ -46,7 +47,7 @@ Words = Annotated[tuple[str, ...], Strict(False)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-class RunOptions(JudgeOptions):
+class RunOptions(PlanOptions, JudgeOptions):
     """Options of ``duplex run``; the names are the flags' names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -133,6 +134,14 @@ class RunOptions(JudgeOptions):
                 "endpoint local: it answers the Realtime API; for GPT-Live with the embedded "
                 "voice use --assistant local"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _workers_can_share(self) -> RunOptions:
+        limited, private = self.max_cost_usd is not None, bool(self.redact)
+        said = self.unsuited(concurrency=self.concurrency, limited=limited, private=private)
+        if said is not None:
+            raise ValueError(said)
         return self
 
     @model_validator(mode="after")

@@ -36,3 +36,14 @@ class PlanOptions(BaseModel):
         except InputError as error:
             raise ValueError(str(error)) from None
         return self
+
+    def unsuited(self, *, concurrency: int, limited: bool, private: bool) -> str | None:
+        """Say what several processes cannot do together; None where one does it all."""
+        if self.workers == 1:
+            return None
+        if concurrency > 1:
+            return "workers: each holds one call at a time; want --concurrency 1"
+        if limited or private:
+            what = "max-cost-usd counts" if limited else "redact remembers"
+            return f"workers: {what} in one process only; want --workers 1"
+        return None

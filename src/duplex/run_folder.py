@@ -12,7 +12,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from duplex.clock import utc_now
@@ -45,21 +45,33 @@ class RunFolder:
         name: str | None = None,
         secrets: Iterable[str] = (),
         redactor: Redactor | None = None,
+        furnish: Callable[[Path], None] | None = None,
     ) -> RunFolder:
-        """Make ``out/{name or "run"}_{live|offline}_{UTC}_{short id}`` and its parents."""
+        """Make ``out/{name or "run"}_{live|offline}_{UTC}_{short id}`` and its parents.
+
+        ``furnish`` puts into it what must be there from the first moment on: the folder
+        appears under its name only afterwards.
+        """
         stamp = utc_now()[:19].replace("-", "").replace(":", "").replace("T", "_")
         kind = "live" if live else "offline"
         made = f"{safe_name(name or 'run')}_{kind}_{stamp}_{_short_id()}"
         path = Path(out) / made
-        make_private(path)
+        beside = path if furnish is None else path.with_name(f".{made}.tmp")
+        make_private(beside)
+        if furnish is not None:
+            furnish(beside)
+            try:
+                beside.rename(path)
+            except OSError as error:
+                raise write_failed(path, error) from error
         return cls(path, secrets=secrets, redactor=redactor)
 
     @classmethod
-    def open(cls, path: str | Path) -> RunFolder:
+    def open(cls, path: str | Path, *, redactor: Redactor | None = None) -> RunFolder:
         """Take a folder that exists; raises InputError when it does not."""
         if not is_folder(Path(path)):
             raise InputError(f"run folder {path} is no folder")
-        return cls(Path(path))
+        return cls(Path(path), redactor=redactor)
 
     @property
     def id(self) -> str:
@@ -88,6 +100,18 @@ class RunFolder:
         """Ids of the calls that have events here, sorted."""
         files = entries(self.path / "events")
         return [file.stem for file in files if file.suffix == ".jsonl"]
+
+    def set_aside(self, call_id: str) -> None:
+        """Move what a call that was cut off left into ``interrupted/``, never over anything."""
+        place = self.path / "interrupted" / f"{safe_name(call_id)}-{_short_id()}"
+        for path in (self.audio(call_id), self.events(call_id), self.transcript(call_id)):
+            if not exists(path):
+                continue
+            make_private(place)
+            try:
+                path.rename(place / path.name)
+            except OSError as error:
+                raise write_failed(path, error) from error
 
     def write_json(self, path: Path, value: object) -> None:
         """Put strict JSON at ``path`` whole or not at all; secrets are hidden.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from types import TracebackType
 
 from duplex.errors import InputError
 from duplex.wavfile import write_failed
@@ -18,30 +17,24 @@ NAME = "run.lock"
 
 
 class RunLock:
-    """Held from entry to exit; entering a folder that has a runner raises InputError."""
+    """Held from :meth:`take` to :meth:`release`, or to the end of the process."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         self._file: int | None = None
 
-    def __enter__(self) -> RunLock:
-        path = self._folder / NAME
+    def take(self, folder: Path) -> None:
+        """Take the folder; raises InputError when somebody else has it."""
+        path = folder / NAME
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise write_failed(path, error) from error
-        if not _taken(self._file):
-            os.close(self._file)
-            self._file = None
-            raise InputError(f"run {self._folder} has a runner already")
-        return self
+        if not _taken(file):
+            os.close(file)
+            raise InputError(f"run {folder} has a runner already")
+        self._file = file
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def release(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None

@@ -1,44 +1,51 @@
-"""Many calls as one run: hold each, keep it, measure it, grade it, list it.
+"""Many calls as one run: hold each, keep it, list it, and judge the whole.
 
-A call's own folder is complete before its result is listed, and results.json is
-rewritten whole after every call, so a run that dies keeps what it had. Nothing
-is computed here that metrics, grading or results do not compute.
+The journal is the truth: every attempt stands there once its own folder is
+complete, ``results.json`` is derived from it, and a run that was killed is taken
+up again by it, each call listed once. Nothing is computed here that metrics,
+grading, results or the verdict do not compute.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from duplex import preflight
+from duplex import ci, preflight
 from duplex import scenario as scenarios
-from duplex.about_run import Held, about, configuration, versions
-from duplex.assessing import assess, basis_of, not_held, to_judge
-from duplex.call import Call, CallPlan, Watcher
-from duplex.clock import Clock, VirtualClock, WallClock, wall_seconds
-from duplex.discretion import Discreet, hidden_run, hidden_scenario, redactor_of
-from duplex.ends import REMOTE, Ends, Pair
+from duplex.about_run import Held, about, configuration
+from duplex.call import CallPlan, Watcher
+from duplex.clock import utc_now, wall_seconds
+from duplex.discretion import Discreet, hidden_run, redactor_of
+from duplex.early import plainly_broken
+from duplex.ends import Shared
 from duplex.errors import DuplexError, InputError
-from duplex.grading.judging import Judgement
-from duplex.grading.matching import state_satisfied
-from duplex.hangup import Policy
-from duplex.inputs import exists, is_folder, reason
+from duplex.holding import Done, Holder, Setting, unheld
+from duplex.inputs import is_folder, reason
+from duplex.journal import Ending, Journal, Opening
 from duplex.judging import Graders
-from duplex.legs import LinePlan, stems_of
-from duplex.options import RunOptions
-from duplex.participants.wav import read_mono
-from duplex.recording import CallRecorder, Recording
+from duplex.options import RunOptions, make
+from duplex.plan import Plan, PlannedCall, lay_out
+from duplex.recording import Recording
 from duplex.results import schema
-from duplex.results.observed import Basis
 from duplex.results.run import build_run
 from duplex.run_folder import RunFolder
+from duplex.run_lock import RunLock
 from duplex.scenario import Dataset, Scenario
 from duplex.spending import Spending
-from duplex.values import SESSION_RATE_HZ, Json
+from duplex.stopping import StopFile
+from duplex.taking_up import digest, kept_options, stored_result, take_up
+from duplex.values import Json
+from duplex.verdict import criteria
+from duplex.verdict.block import blocks
+from duplex.verdict.ids import stable_id
+from duplex.verdict.sampling import needed
+from duplex.waiting import pause
+from duplex.workers import Workers
 
 
 class Audience(Protocol):
@@ -47,6 +54,16 @@ class Audience(Protocol):
     def opened(self, call_id: str, title: str, rate_hz: int, limit_ms: int) -> Watcher: ...
 
     def finished(self, call_id: str, sentence: str) -> None: ...
+
+
+class Executor(Protocol):
+    """Whoever holds attempts: this process, or others."""
+
+    async def hold(self, planned: PlannedCall, attempt: int) -> Done: ...
+
+
+Hold = Callable[[str, int], Awaitable[Done]]
+"""Holds an attempt at a test case, by its id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +89,10 @@ def data_path(options: RunOptions) -> Path:
 
 
 class Runner:
-    """One run from options to results; :meth:`run` holds every call."""
+    """One run from options to results; :meth:`run` holds every call.
+
+    ``resume`` is the folder of a run to take up again; its options are then the run's.
+    """
 
     def __init__(
         self,
@@ -80,8 +100,10 @@ class Runner:
         *,
         audience: Audience | None = None,
         stop: Callable[[], bool] = lambda: False,
+        resume: Path | None = None,
     ) -> None:
         self._options = options
+        self._resume = resume
         self.audience = audience
         self._stop = stop
         self._dataset: Dataset = scenarios.load(data_path(options))
@@ -89,218 +111,384 @@ class Runner:
         self.chosen: tuple[Scenario, ...] = chosen[: options.max_examples]
         if not self.chosen:
             raise InputError(f"data {data_path(options)} holds no scenario")
-        self._conditions = {
-            scenario.id: options.condition_over(scenario.duplex.conditions)
-            for scenario in self.chosen
-        }
-        self._ends = Ends(options)
-        self._graders = Graders(options, self._ends.limiter)
-        preflight.refuse(self._dataset, self.chosen, self._ends.application, options)
-        self._wavs = {scenario.id: self._wav(scenario) for scenario in self.chosen}
-        self._redactor = redactor_of(options.redact, self.chosen, self._ends.secrets)
-        self.spending = Spending(options, len(self.chosen), self._ends.limiter.meter)
+        self.plan: Plan = lay_out(options, self.chosen)
+        self._criteria = criteria.pinned(
+            options.check,
+            {one.id: one.duplex.checks or () for one in self.chosen},
+            task_rate=100 * needed(options.samples, options.pass_rate) / options.samples,
+        )
+        self._shared = Shared(options.seed)
+        self._settings = tuple(
+            Setting(one, self._dataset, self._shared) for one in self.plan.settings
+        )
+        self._graders = Graders(options, self._shared.limiter)
+        self._preflight()
+        secrets = {one for setting in self._settings for one in setting.ends.secrets}
+        self._redactor = redactor_of(options.redact, self.chosen, sorted(secrets))
+        self.spending = Spending(options, len(self.plan.calls), self._shared.limiter.meter)
         self.spending.refuse()
-        self._results: dict[str, schema.Result] = {}
+        self.announce: Callable[[str], None] = lambda _: None
+        """Told, a line at a time, what the run may cost before it costs anything."""
+        self._results: dict[str, dict[int, schema.Result]] = {}
         self._held: list[Held] = []
         self._opened_in = 0.0
+        self._started = utc_now()
+        self._ended: str | None = None
+        self._status: Ending | None = None
+        self._broken: str | None = None
+        self._write_again = 0.0
+
+    @classmethod
+    def taking_up(
+        cls,
+        folder: Path,
+        *,
+        audience: Audience | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> Runner:
+        """A runner for a run that was cut off. Raises InputError when it cannot be taken up."""
+        opening = take_up(folder)
+        runner = cls(make(dict(opening.options)), audience=audience, stop=stop, resume=folder)
+        runner._refuse_changes(opening)
+        return runner
+
+    def _refuse_changes(self, opening: Opening) -> None:
+        changed = [one.id for one in self.chosen if opening.scenarios.get(one.id) != digest(one)]
+        if changed or [call.id for call in self.plan.calls] != opening.calls:
+            what = f"scenario {changed[0]}" if changed else "the plan"
+            raise InputError(f"run {self._resume}: {what} is not what it was when the run began")
+
+    # -- the run -----------------------------------------------------------
 
     async def run(self) -> Finished:
         """Hold all calls, ``concurrency`` at a time, and write the run's folder."""
-        options = self._options
+        async with AsyncExitStack() as stack:
+            await self._open(stack)
+            for line in self.spending.lines():
+                self.announce(line)
+            lock = RunLock()
+            stack.callback(lock.release)
+            self._folder = self._opened_folder(lock)
+            stack.callback(self._journal.close)
+            self._stop_file = StopFile(self._folder)
+            self._adopt()
+            await self._all()
+            run = self._over()
+            return Finished(run=run, folder=self._folder.path, stopped=self._stopping())
+
+    @asynccontextmanager
+    async def helping(self) -> AsyncIterator[Hold]:
+        """Open everything to hold attempts for another runner; nothing is listed."""
+        assert self._resume is not None, "a helper has a run to help"
+        async with AsyncExitStack() as stack:
+            await self._open(stack)
+            self._folder = RunFolder.open(self._resume, redactor=self._redactor)
+            self._stop_file = StopFile(self._folder)
+            holder = self._holder()
+            cases = {planned.id: planned for planned in self.plan.calls}
+            yield lambda case, attempt: holder.hold(cases[case], attempt)
+
+    async def _open(self, stack: AsyncExitStack) -> None:
         began = wall_seconds()
+        stack.push_async_callback(self._shared.close)
+        stack.push_async_callback(self._graders.close)
         await self._graders.open()
-        await self._ends.open()
+        for setting in self._settings:
+            stack.push_async_callback(setting.close)
+            await setting.open()
         self._opened_in = wall_seconds() - began
-        self._folder = RunFolder.create(
-            options.out,
-            live=options.clock == "wall",
-            name=options.run_name,
-            redactor=self._redactor,
-        )
-        gate = asyncio.Semaphore(options.concurrency)
+
+    async def _all(self) -> None:
+        workers = self._options.workers
+        executor: Executor = self._holder()
+        gate = asyncio.Semaphore(max(self._options.concurrency, workers))
+        pool = None
+        if workers > 1:
+            executor = pool = Workers(self._folder.path, count=workers, stop=self._cutting)
         try:
             async with asyncio.TaskGroup() as group:
-                for scenario in self.chosen:
-                    group.create_task(self._one(scenario, gate))
+                for planned in self.plan.calls:
+                    group.create_task(self._case(planned, gate, executor))
         except BaseExceptionGroup as errors:
             problem = _first(errors)
+            self._status = "failed"
             # What was held stays listed, if there is still anywhere to write it.
             with suppress(DuplexError):
-                self._written(over=True)
+                self._over()
             raise problem from problem.__cause__
         finally:
-            await self._graders.close()
-            await self._ends.close()
-        return Finished(
-            run=self._written(over=True), folder=self._folder.path, stopped=self._stop()
-        )
+            if pool is not None:
+                await pool.close()
 
-    async def _one(self, scenario: Scenario, gate: asyncio.Semaphore) -> None:
-        async with gate:
-            if self._stop() or self.spending.exhausted:
+    async def _case(self, planned: PlannedCall, gate: asyncio.Semaphore, hold: Executor) -> None:
+        """Hold one test case: attempts until one is final, or the run is stopped."""
+        attempts = self._journal.told.attempts(planned.id)
+        if attempts and attempts[-1].final:
+            return
+        attempt = len(attempts) + 1
+        while True:
+            async with gate:
+                if self._stopping():
+                    return
+                done = await self._attempt(planned, attempt, hold)
+            if done.final:
                 return
-            held = await self._hold(scenario)
-            self._held.append(held)
-            self.spending.held(Recording.load(self._folder.path, scenario.id))
-            result = await asyncio.to_thread(
-                assess,
-                self._folder,
-                self._options,
-                hidden_scenario(scenario, self._redactor),
-                self._basis(scenario),
-                await self._judged(scenario),
-                self._graders.own,
-            )
-            self._results[scenario.id] = result
-            self._written()
-            if self.audience is not None:
-                sentence = self._redactor.text(_sentence(result, held))
-                self.audience.finished(scenario.id, sentence)
+            doubled = self._options.silent_retry_backoff_seconds * 2 ** (attempt - 1)
+            if not await pause(min(doubled, 600.0), self._stopping):
+                return
+            attempt += 1
 
-    async def _judged(self, scenario: Scenario) -> Judgement | None:
-        """What the judge makes of a call that was held; None where none is to be asked."""
-        if not self._graders.judges:
-            return None
-        shown, basis = hidden_scenario(scenario, self._redactor), self._basis(scenario)
-        case = await asyncio.to_thread(to_judge, self._folder, shown, basis)
-        return None if case is None else await self._graders.judge(case)
+    async def _attempt(self, planned: PlannedCall, attempt: int, hold: Executor) -> Done:
+        call_id = planned.attempt_id(attempt)
+        self._journal.began(planned.id, attempt, call_id)
+        done = await hold.hold(planned, attempt)
+        self._held.append(done.held)
+        self.spending.held(Recording.load(self._folder.path, call_id))
+        if not _stopped(done.result):
+            self._journal.ended(planned.id, attempt, call_id, final=done.final)
+        self._list(planned, attempt, done.result)
+        if self._options.early_stop:
+            self._broken = self._broken or plainly_broken(self._finals())
+        self._write()
+        if self.audience is not None:
+            self.audience.finished(call_id, self._redactor.text(_sentence(done)))
+        return done
 
-    # -- one call -----------------------------------------------------------
+    def _stopping(self) -> bool:
+        """Whether no further call is to begin."""
+        return self._cutting() or self.spending.exhausted
 
-    async def _hold(self, scenario: Scenario) -> Held:
-        options = self._options
-        rate = scenario.duplex.rate_hz or SESSION_RATE_HZ
-        clock: Clock = WallClock(rate) if options.clock == "wall" else VirtualClock(rate)
-        recorder = CallRecorder(
-            self._folder.path,
-            scenario.id,
-            rate_hz=rate,
+    def _cutting(self) -> bool:
+        """Whether calls in progress are to end too; a spent limit cuts none, it was paid for."""
+        return self._stop() or self._stop_file() or self._broken is not None
+
+    def _ending_early(self) -> bool:
+        return self._broken is not None or self.spending.exhausted
+
+    # -- what was there before ----------------------------------------------
+
+    def _opened_folder(self, lock: RunLock) -> RunFolder:
+        """The run's folder with its journal, made or taken up again, and nobody else's."""
+        if self._resume is not None:
+            lock.take(self._resume)
+            self._journal = Journal.reopen(self._resume)
+            return RunFolder.open(self._resume, redactor=self._redactor)
+
+        def furnish(path: Path) -> None:
+            Journal.create(path, self._opening()).close()
+            lock.take(path)
+
+        folder = RunFolder.create(
+            self._options.out,
+            live=self._options.clock == "wall",
+            name=self._options.run_name,
             redactor=self._redactor,
-            legs=stems_of(self._conditions[scenario.id]),
+            furnish=furnish,
         )
-        began = wall_seconds()
-        async with AsyncExitStack() as stack:
-            stack.callback(recorder.close)
-            pair = await self._ends.pair(
-                scenario, self._wavs[scenario.id], self._seed(scenario), stack
-            )
-            plan = self._plan(scenario, rate, pair)
-            call = Call(
-                plan,
-                caller=pair.caller,
-                assistant=pair.assistant,
-                clock=clock,
-                recorder=recorder,
-                verified=_verifier(scenario),
-                observer=self._ends.observer(scenario, rate),
-                watcher=self._watcher(scenario, plan),
-                stop=self._stop,
-            )
-            end = await call.hold()
-        return Held(
-            end=end,
-            media_seconds=end.position / rate,
-            began=began,
-            ended=wall_seconds(),
+        self._journal = Journal.reopen(folder.path)
+        return folder
+
+    def _opening(self) -> Opening:
+        kept = kept_options(self._options, data_path(self._options), self._redactor)
+        if self._options.workers > 1 and not kept.whole:
+            raise InputError("workers: an option holds a secret, which is passed to no process")
+        return Opening(
+            created_at=self._started,
+            options=kept.options,
+            resumable=kept.whole,
+            scenarios={one.id: digest(one) for one in self.chosen},
+            calls=[call.id for call in self.plan.calls],
+            criteria=[one.as_json() for one in self._criteria],
+            ci=ci.metadata(),
         )
 
-    def _seed(self, scenario: Scenario) -> int:
-        """The seed that was asked for, else the scenario's own, else the default."""
-        asked = "seed" in self._options.model_fields_set
-        own = scenario.duplex.seed
-        return self._options.seed if asked or own is None else own
-
-    def _plan(self, scenario: Scenario, rate: int, pair: Pair) -> CallPlan:
-        options = self._options
-        return CallPlan(
-            call_id=scenario.id,
-            scenario_id=scenario.id,
-            rate_hz=rate,
-            transport_ms=options.transport_ms,
-            tick_ms=options.tick_ms,
-            seed=self._seed(scenario),
-            first_speaker=self._ends.first_speaker(scenario),
-            line=LinePlan(
-                condition=self._conditions[scenario.id],
-                seed=self._seed(scenario),
-                live=(options.caller in REMOTE, options.agent.kind != "local"),
-            ),
-            detector=options.detector,
-            hold_ms=pair.hold_ms,
-            adaptive=pair.adaptive,
-            policy=Policy(
-                drain_ms=options.drain_ms,
-                max_duration_ms=round(options.max_duration_seconds * 1000),
-            ),
-            versions=versions(),
-        )
-
-    def _watcher(self, scenario: Scenario, plan: CallPlan) -> Watcher | None:
-        if self.audience is None:
-            return None
-        limit = plan.policy.max_duration_ms
-        title = self._redactor.text(scenario.title)
-        shown = self.audience.opened(scenario.id, title, plan.rate_hz, limit)
-        return None if shown is None else Discreet(shown, self._redactor)
-
-    def _wav(self, scenario: Scenario) -> Path | None:
-        """The caller's recording: the option's, or the first of a single-turn scenario."""
-        if self._options.caller_is_wav:
-            path = Path(self._options.caller)
-            if not exists(path):
-                raise InputError(f"caller {path}: no such file")
-            read_mono(path)  # a recording that cannot be played is refused before any call
-            return path
-        recordings = scenario.input.recordings
-        if scenario.interaction == "single_turn" and recordings:
-            return self._dataset.recording(scenario, recordings[0])
-        return None
+    def _adopt(self) -> None:
+        """List what a run that is taken up has already; set aside what was cut off."""
+        self._stop_file.clear()
+        told = self._journal.told
+        for planned in self.plan.calls:
+            for entry in told.attempts(planned.id):
+                result = stored_result(self._folder, entry.call)
+                if result is None:
+                    raise InputError(
+                        f"run {self._folder.path}: the result of {entry.call} is gone or damaged"
+                    )
+                self._list(planned, entry.attempt, result)
+            attempt = len(told.attempts(planned.id)) + 1
+            call_id = planned.attempt_id(attempt)
+            if call_id not in told.began:
+                continue
+            result = stored_result(self._folder, call_id)
+            if result is None or _stopped(result):
+                self._folder.set_aside(call_id)
+                continue
+            final = _is_final(result)
+            self._journal.ended(planned.id, attempt, call_id, final=final)
+            self._list(planned, attempt, result)
 
     # -- results ------------------------------------------------------------
 
-    def _basis(self, scenario: Scenario) -> Basis:
-        return basis_of(self._options, recorded=self._wavs[scenario.id] is not None)
+    def _list(self, planned: PlannedCall, attempt: int, result: schema.Result) -> None:
+        self._results.setdefault(planned.id, {})[attempt] = result
 
-    def _written(self, *, over: bool = False) -> schema.Run:
-        """Build the run from the results so far and put it on disk whole.
-
-        Once the run is ``over``, calls that were not held are listed as such.
-        """
-        if over:
-            for scenario in self.chosen:
-                if scenario.id not in self._results:
-                    basis = self._basis(scenario)
-                    why = self.spending.why_stopped if self.spending.exhausted else None
-                    self._results[scenario.id] = not_held(self._options, scenario, basis, why)
-        listed = [
-            self._results[scenario.id] for scenario in self.chosen if scenario.id in self._results
+    def _finals(self) -> list[schema.Result]:
+        """The last attempt of every test case that has one, in the order of the plan."""
+        return [
+            tries[max(tries)]
+            for planned in self.plan.calls
+            if (tries := self._results.get(planned.id)) and _is_final(tries[max(tries)])
         ]
-        first = {self._ends.first_speaker(scenario) for scenario in self.chosen}
+
+    def _over(self) -> schema.Run:
+        """Say how the run ended, list what was not held, and judge it."""
+        missing = [planned for planned in self.plan.calls if not self._final_of(planned)]
+        if self._status is None:
+            stopped: Ending = "failed" if self._ending_early() else "cancelled"
+            self._status = stopped if missing else "completed"
+        why = self._broken
+        if self.spending.exhausted:
+            why = self.spending.why_stopped
+        status = self._status
+        self._journal.over(status, why or "")
+        self._ended = utc_now()
+        for planned in missing:
+            if planned.id not in self._results:
+                result = unheld(planned, self._settings[planned.setting], why, self._redactor)
+                self._list(planned, 1, result)
+        self._stop_file.clear()
+        run = self._built(over=True)
+        self._put(run)
+        return run
+
+    def _final_of(self, planned: PlannedCall) -> schema.Result | None:
+        tries = self._results.get(planned.id)
+        last = tries[max(tries)] if tries else None
+        return last if last is not None and _is_final(last) else None
+
+    def _write(self) -> None:
+        """Put the run as it is so far on disk, at most as often as costs a twentieth of the time.
+
+        The journal and the calls' own folders have every result in the meantime.
+        """
+        now = wall_seconds()
+        if now < self._write_again:
+            return
+        self._put(self._built(over=False))
+        self._write_again = wall_seconds() + 20 * (wall_seconds() - now)
+
+    def _put(self, run: schema.Run) -> None:
+        self._folder.write_json(self._folder.results, run.model_dump(mode="json"))
+
+    def _built(self, *, over: bool) -> schema.Run:
+        listed = [
+            tries[attempt]
+            for planned in self.plan.calls
+            if (tries := self._results.get(planned.id))
+            for attempt in sorted(tries)
+        ]
+        pairs = [(self._settings[call.setting], call.scenario) for call in self.plan.calls]
+        ours = about(self._options, self._held, self._opened_in)
         run = build_run(
             listed,
             run_id=self._folder.id,
             execution_mode="live" if self._options.clock == "wall" else "offline",
             dataset=str(data_path(self._options)),
-            configuration=configuration(self._options, first, self._conditions.values()),
-            duplex=about(self._options, self._held, self._opened_in)
-            | {"cost": self.spending.as_json()},
+            configuration=configuration(
+                self._options,
+                {setting.ends.first_speaker(scenario) for setting, scenario in pairs},
+                [setting.condition(scenario) for setting, scenario in pairs],
+            ),
+            duplex=ours | {"cost": self.spending.as_json(), "plan": self._plan_json()},
         )
-        hidden = hidden_run(run, self._redactor)
-        self._folder.write_json(self._folder.results, hidden.model_dump(mode="json"))
-        return hidden
+        if over:
+            run.run.duplex.update(blocks(run))
+        return hidden_run(run, self._redactor)
+
+    def _plan_json(self) -> dict[str, Json]:
+        """``run.duplex.plan``: what was asked for, pinned when the run began."""
+        options, swept = self._options, self.plan.swept
+        opening = self._journal.told.opening
+        named = data_path(options).resolve()
+        return {
+            "id": stable_id(
+                "plan",
+                named.name,
+                *sorted(one.id for one in self.chosen),
+                str(options.samples),
+                options.sweep or "",
+                *options.condition,
+                options.application,
+            ),
+            "name": named.stem,
+            "status": self._status or "running",
+            "created_at": opening.created_at,
+            "started_at": self._started,
+            "ended_at": self._ended,
+            "expected": len(self.plan.calls),
+            "samples": options.samples,
+            "pass_rate": options.pass_rate,
+            "silent_retries": options.silent_retries,
+            "criteria": [one.as_json() for one in self._criteria],
+            "sweep": None
+            if swept is None
+            else {
+                "property": swept.property,
+                "arms": [
+                    {"key": a.key, "value": a.value, "label": a.label, "baseline": a.baseline}
+                    for a in swept.arms
+                ],
+            },
+            "ci": dict(opening.ci),
+        }
+
+    # -- parts --------------------------------------------------------------
+
+    def _preflight(self) -> None:
+        """Refuse what could not be held, in any arm, before anything is opened."""
+        for at, setting in enumerate(self._settings):
+            mine = {
+                call.scenario.id: call.scenario for call in self.plan.calls if call.setting == at
+            }
+            held = tuple(mine.values())
+            preflight.refuse(self._dataset, held, setting.ends.application, setting.options)
+            for scenario in held:
+                setting.wav(scenario)
+
+    def _holder(self) -> Holder:
+        return Holder(
+            self.plan,
+            self._settings,
+            self._folder,
+            redactor=self._redactor,
+            graders=self._graders,
+            stop=self._cutting,
+            watching=self._watcher,
+        )
+
+    def _watcher(self, planned: PlannedCall, plan: CallPlan) -> Watcher | None:
+        if self.audience is None:
+            return None
+        limit = plan.policy.max_duration_ms
+        title = self._redactor.text(planned.scenario.title)
+        shown = self.audience.opened(plan.call_id, title, plan.rate_hz, limit)
+        return None if shown is None else Discreet(shown, self._redactor)
 
 
-def _verifier(scenario: Scenario) -> Callable[[Json], bool] | None:
-    expected = scenario.expected.state
-    if not expected:
-        return None
-    initial: Json = dict(scenario.application.initial_state)
-    return lambda state: state_satisfied(expected, state, initial)
+def _is_final(result: schema.Result) -> bool:
+    """Whether no further attempt will follow; one the user stopped is held again if resumed."""
+    case = result.duplex.get("case")
+    return not _stopped(result) and (not isinstance(case, dict) or case.get("final") is not False)
 
 
-def _sentence(result: schema.Result, held: Held) -> str:
+def _stopped(result: schema.Result) -> bool:
+    return result.error is not None and result.error.stage == "user_stopped"
+
+
+def _sentence(done: Done) -> str:
+    result = done.result
     why = f" ({result.error.message})" if result.error is not None else ""
-    return f"{result.status} after {held.media_seconds:.1f} s of call{why}"
+    again = "" if done.final else "; it is held again"
+    return f"{result.status} after {done.held.media_seconds:.1f} s of call{why}{again}"
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

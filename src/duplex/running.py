@@ -22,6 +22,7 @@ from duplex import outlets, viewer
 from duplex.errors import DuplexError, InputError
 from duplex.options import RunOptions
 from duplex.report import run_report
+from duplex.report.verdict_report import verdict_lines
 from duplex.results import schema
 from duplex.results.run import COLUMNS, exit_code, headline, rows
 from duplex.runner import Finished, Runner
@@ -77,14 +78,17 @@ class _VerboseScreen:
 
 
 def command(
-    options: RunOptions,
+    options: RunOptions | Path,
     *,
     console: Console,
     as_json: bool,
     verbose: bool,
     markdown: bool = False,
 ) -> int:
-    """Hold the run and print it; return the exit code. Raises DuplexError."""
+    """Hold the run and print it; return the exit code. Raises DuplexError.
+
+    ``options`` may be the folder of a run that was cut off, to take it up again.
+    """
     if as_json and markdown:
         raise InputError("--json and --markdown exclude each other")
     stop = _Stop(console)
@@ -117,11 +121,13 @@ def _page(finished: Finished) -> DuplexError | None:
     return None
 
 
-def _held(options: RunOptions, console: Console, stop: _Stop, verbose: bool) -> Finished:
-    runner = Runner(options, stop=stop)
-    for line in runner.spending.lines():
-        console.print(Text(plain(line)))
-    screen = Screen(console, len(runner.chosen))
+def _held(options: RunOptions | Path, console: Console, stop: _Stop, verbose: bool) -> Finished:
+    if isinstance(options, Path):
+        runner = Runner.taking_up(options, stop=stop)
+    else:
+        runner = Runner(options, stop=stop)
+    runner.announce = lambda line: console.print(Text(plain(line)))
+    screen = Screen(console, len(runner.plan.calls))
     runner.audience = _VerboseScreen(console, screen) if verbose else screen
     with screen:
         return asyncio.run(runner.run())
@@ -155,7 +161,7 @@ def _report(console: Console, finished: Finished) -> None:
     console.print(Text(plain(headline(run)), style="bold"))
     for line in _table(run):
         console.print(Text(plain(line)))
-    for line in run_report.short(run):
+    for line in (*verdict_lines(run), *run_report.short(run)):
         console.print(Text(plain(line)))
     speed = run.run.duplex.get("speed")
     if isinstance(speed, dict) and speed.get("call") is not None:

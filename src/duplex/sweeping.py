@@ -48,12 +48,14 @@ class Swept:
 
     def options(self, arm: Arm, options: RunOptions) -> RunOptions:
         """The run's options in this arm."""
-        if self.property not in OPTIONS:
-            return options
         given = {name: getattr(options, name) for name in options.model_fields_set}
         given.pop("sweep", None)
+        if self.property in OPTIONS:
+            given[self.property] = arm.value
+        elif not self.property.startswith(_PERSONA):
+            given.pop("condition", None)  # the arm's scenarios say the whole line
         try:
-            return make(given | {self.property: arm.value})
+            return make(given)
         except InputError as error:
             raise InputError(f"sweep {arm.key}: {error}") from None
 

@@ -168,6 +168,43 @@ def run(
         int, typer.Option(help="A reply later than this is missed.")
     ] = (5000),
     concurrency: Annotated[int, typer.Option(help="Calls held at once, 1 to 8.")] = 1,
+    workers: Annotated[
+        int, typer.Option(help="Processes that hold calls, one each at a time.")
+    ] = 1,
+    samples: Annotated[int, typer.Option(help="Calls of each scenario, seeds counting up.")] = 1,
+    pass_rate: Annotated[
+        float, typer.Option(help="Share of a scenario's samples that must pass.")
+    ] = 1.0,
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            help="PROPERTY=VALUE,VALUE…, the first being the baseline: condition, noisy.snr, "
+            "persona.interruptions, voice, model, assistant … (| parts values with commas)."
+        ),
+    ] = None,
+    small_sweep: Annotated[
+        bool, typer.Option("--small-sweep", help="Allow fewer than 5 calls a value.")
+    ] = False,
+    check: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="[NAME:] METRIC[.STAT] <= N[ms|s|%] [@ SHARE%], repeatable: "
+            "'response_latency.p95 <= 1500ms'."
+        ),
+    ] = None,
+    silent_retries: Annotated[
+        int, typer.Option(help="Further attempts at a call on which the agent never spoke.")
+    ] = 0,
+    silent_retry_backoff_seconds: Annotated[
+        float, typer.Option(help="Wait before the first of them, doubled each time.")
+    ] = 5.0,
+    early_stop: Annotated[
+        bool,
+        typer.Option(
+            "--early-stop/--no-early-stop",
+            help="Stop when the first 3 test cases never reach a speaking agent.",
+        ),
+    ] = True,
     price: Annotated[
         list[str] | None,
         typer.Option(
@@ -232,6 +269,28 @@ def run(
 
 
 @app.command()
+def resume(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run cut off.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print results.json on stdout.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
+    verbose: Annotated[bool, typer.Option(help="Print every event to stderr.")] = False,
+) -> None:
+    """Hold the calls that a run was stopped before, with its options, and judge the whole.
+
+    Example: duplex resume runs/run_live_20260801_120000_3f2a1b
+    """
+    from duplex import running
+
+    try:
+        code = running.command(
+            run, console=talk(), as_json=as_json, verbose=verbose, markdown=markdown
+        )
+    except DuplexError as error:
+        stop(str(error))
+    raise typer.Exit(code)
+
+
+@app.command()
 def local(
     host: Annotated[str, typer.Option(help="Address to bind; loopback unless told.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 0,
@@ -259,7 +318,9 @@ def local(
 ) -> None:
     """Serve the local voice over the GPT-Live, Realtime and Responses protocols until stopped.
 
-    The first line on stdout is {"url": …}. Example: duplex local --port 8123
+    The first line on stdout is {"url": …}.
+
+    Example: duplex local --port 8123
     """
     from duplex import serving
 

@@ -12,6 +12,7 @@ from duplex.counting import counted
 from duplex.report.figures import duration, spread
 from duplex.report.limits import HEADINGS, UNMEASURED, limits
 from duplex.report.markdown import cell, section, table
+from duplex.report.verdict_report import verdict_markdown
 from duplex.results import schema
 from duplex.results.run import COLUMNS, headline, rows
 from duplex.results.stored import member
@@ -53,7 +54,7 @@ def basis(run: schema.Run) -> str:
 
 def as_markdown(run: schema.Run) -> str:
     """All of it; ends with a line break."""
-    lines = [f"# {cell(run.run.id)}", "", cell(headline(run)), ""]
+    lines = [f"# {cell(run.run.id)}", "", cell(headline(run)), "", *verdict_markdown(run)]
     lines += section("Calls", table(COLUMNS, [row.cells() for row in rows(run)]))
     for result in run.results:
         lines += _call(result)

@@ -87,15 +87,19 @@ def build_run(
 
 
 def exit_code(run: schema.Run) -> int:
-    """0: every call passed. 2: none could be held. 1: everything between.
+    """0: the run passed its verdict. 2: no call could be held. 1: everything between.
 
-    An assistant that never spoke was reached, so it counts as 1. So does a check of the
-    user's own that could not tell: a call must not pass unseen.
+    A run without a verdict passes when every call did. An assistant that never spoke was
+    reached, so it counts as 1. So does a check of the user's own that could not tell: a
+    call must not pass unseen.
     """
     if not run.results or all(_not_held(result) for result in run.results):
         return 2
     if any(map(broken_checks, run.results)):
         return 1
+    verdict = run.run.duplex.get("verdict")
+    if isinstance(verdict, dict):
+        return 0 if verdict.get("passed") is True else 1
     return 0 if all(result.status == "passed" for result in run.results) else 1
 
 
@@ -150,10 +154,13 @@ def _row(result: schema.Result, *, samples: int) -> Row:
     counted = _answered(result)
     tools = result.observability.tools
     duration = result.duplex.get("duration_ms")
-    sample = f" #{result.duplex.get('sample')}" if samples > 1 else ""
+    case = result.duplex.get("case")
+    name = str(case.get("call_id")) if isinstance(case, dict) else result.scenario_id
+    if not isinstance(case, dict) and samples > 1:
+        name += f" #{result.duplex.get('sample')}"
     answered = NONE if counted is None else f"{counted[0]}/{counted[1]}"
     return Row(
-        scenario=result.scenario_id + sample,
+        scenario=name,
         status=result.status.replace("_", " "),
         answered=answered,
         response=_response(result),
