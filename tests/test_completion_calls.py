@@ -130,6 +130,7 @@ async def held(
     with serving(script or (lambda asked: error(500, "nobody"))) as fake:
         clock = VirtualClock(RATE)
         client = ModelClient(ModelPlace(url=fake.url, model="watcher"))
+        client.open()
         task = Task(goal="A table.", expected_state=BOOKED)
         observer = SemanticObserver(task, client, rate_hz=RATE, timeout_ms=timeout_ms)
         recorder = CallRecorder(folder, "c", rate_hz=RATE)

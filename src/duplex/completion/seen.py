@@ -49,6 +49,7 @@ class Seen:
         self._rate = rate_hz
         self._events: list[Event] = []
         self._assistant_tells = False
+        self._counted = (-1, 0)
         self.revision = 0
 
     def take(self, event: Event) -> None:
@@ -70,7 +71,10 @@ class Seen:
     @property
     def caller_lines(self) -> int:
         """How often the caller has said something in words."""
-        return sum(turn.side is Side.CALLER for turn in self.turns())
+        if self._counted[0] != self.revision:
+            lines = sum(turn.side is Side.CALLER for turn in self.turns())
+            self._counted = (self.revision, lines)
+        return self._counted[1]
 
     def turns(self) -> list[Utterance]:
         """Every turn so far by its start, of the side that said it."""

@@ -28,7 +28,7 @@ _GRADED = (
     "/duplex/judge",
 )
 """What a grade decides; every other null keeps its old reason."""
-_OURS = ("checks", "procedure", "terms", "judge", "outcome")
+_OURS = ("checks", "procedure", "terms", "judge", "outcome", "whose_fault")
 """Entries of ``duplex`` that a grade writes."""
 
 
@@ -79,7 +79,7 @@ def regraded(
     )
     ours: dict[str, Json] = {
         **result.duplex,
-        **{name: built.duplex[name] for name in _OURS},
+        **{name: built.duplex[name] for name in _OURS if name in built.duplex},
         "unknown": _unknown(result, built),
         "graded_from": {"graded": True, "status": result.status},
     }
@@ -87,6 +87,10 @@ def regraded(
         update={
             "title": result.title,
             "metrics": result.metrics.model_copy(update={"task": built.metrics.task}),
+            # How far the caller came was seen once, and is no grade.
+            "observability": built.observability.model_copy(
+                update={"agenda": result.observability.agenda}
+            ),
             "duplex": ours,
         }
     )
