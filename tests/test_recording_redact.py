@@ -126,3 +126,74 @@ def test_a_secret_is_hidden_in_what_the_application_holds_too() -> None:
     cleaned = Redactor(["the-key-of-this-run"]).json(state)
     assert cleaned == {"state": {"token": f"my {HIDDEN}", "note": HIDDEN}}
     assert Redactor().json({"state": {}, "token": "T-17"}) == {"state": {}, "token": HIDDEN}
+
+
+EVENTS = ["fault", "message", "deep", "arguments", "state", "error", "reason", "code"]
+
+
+def _is_told(text: str) -> bool:
+    return "redacted" not in text and text not in json.dumps(EVENTS)
+
+
+SECRET: st.SearchStrategy[str] = st.text(
+    st.characters(codec="ascii", categories=("L", "N", "P", "S")), min_size=8, max_size=24
+).filter(_is_told)
+
+
+@given(secret=SECRET, before=st.text(max_size=6), after=st.text(max_size=6), where=st.data())
+def test_a_known_secret_is_found_in_every_place(
+    secret: str, before: str, after: str, where: st.DataObject
+) -> None:
+    planted: Json = f"{before}{secret}{after}"
+    for _ in range(where.draw(st.integers(0, 4))):
+        name = where.draw(st.sampled_from([*EVENTS, f"x {secret}"]))
+        shapes: list[Json] = [{name: planted, "n": 1}, [planted, None], {str(planted): [planted]}]
+        planted = where.draw(st.sampled_from(shapes))
+    redactor = Redactor([secret])
+    texts: list[str] = []
+
+    def walk(value: Json) -> None:
+        if isinstance(value, str):
+            texts.append(value)
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                texts.append(key)
+                walk(item)
+        elif isinstance(value, list):
+            for item in value:
+                walk(item)
+
+    walk(redactor.json(planted))
+    assert not [text for text in texts if secret in text]
+    assert secret not in redactor.text(f"https://h/?q={secret}&token={secret} Bearer {secret}")
+
+
+def test_numbers_no_reader_can_hold_become_null_like_those_that_are_none() -> None:
+    assert Redactor().json({"big": 10**5000, "fits": 2**1000}) == {"big": None, "fits": 2**1000}
+
+
+class Unshowable:
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+def test_what_cannot_be_shown_is_null() -> None:
+    assert Redactor().json({"x": Unshowable()}) == {"x": None}
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic [redacted]"),
+        ('{"authorization": "Bearer abc"}', '{"authorization": "Bearer [redacted]"}'),
+        ("x-api-key=abc, retry", "x-api-key=[redacted], retry"),
+        ("wss://token-only@host/p", "wss://[redacted]@host/p"),
+        ("http://h/a?x_token=1&b=2", "http://h/a?x_token=[redacted]&b=2"),
+        ("ghp_abcdefghijklmnopqrst1234", "[redacted]"),
+        ("the cookie jar: full", "the cookie jar: full"),
+        ("mail me@host.org", "mail me@host.org"),
+    ],
+)
+def test_headers_and_addresses_in_running_text_lose_their_secrets(text: str, kept: str) -> None:
+    assert Redactor().text(text) == kept
+    assert Redactor().text(kept) == kept

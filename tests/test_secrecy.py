@@ -16,6 +16,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from duplex import viewer
 from duplex.discretion import redactor_of
 from duplex.options import make
+from duplex.regrading import grade
 from duplex.results.schema import Run
 from duplex.runner import Finished, Runner
 from duplex.values import Event, Json
@@ -165,6 +166,8 @@ async def test_a_call_is_graded_the_same_with_its_values_hidden(tmp_path: Path) 
     plain, hidden = runs
     assert plain.run.results[0].status == "passed"
     assert verdicts(hidden.run) == verdicts(plain.run)
+    again = await asyncio.to_thread(grade, hidden.folder)
+    assert verdicts(again.run) == verdicts(plain.run)
     viewer.build(hidden.folder)
     executed = plain.run.results[0].observability.tools.executed
     said = {

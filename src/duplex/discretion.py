@@ -2,12 +2,13 @@
 
 Grading compares what was recorded with what was expected, so where fields are private
 both carry the same marks. Nothing that leaves a run shows more than its files do: the
-results it returns, the events somebody watches. The runner drives it.
+results it returns, the events somebody watches. The runner drives it, and whoever
+grades or measures a stored run again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from duplex.call import Watcher
@@ -57,6 +58,26 @@ def hidden_scenario(scenario: Scenario, redactor: Redactor) -> Scenario:
 def hidden_run(run: schema.Run, redactor: Redactor) -> schema.Run:
     """Return results as they may be shown."""
     return schema.Run.model_validate(redactor.json(run.model_dump(mode="json")))
+
+
+def hidden_again(run: schema.Run, found: Mapping[str, Scenario]) -> dict[str, Scenario]:
+    """Return scenarios to grade a stored run with: private fields have the run's own marks.
+
+    Marks follow the order of a run's scenarios, so what comes after one that is not there
+    any more is left out as well.
+    """
+    redaction = run.run.duplex.get("redaction")
+    fields = redaction.get("fields") if isinstance(redaction, dict) else None
+    names = [name for name in fields if isinstance(name, str)] if isinstance(fields, list) else []
+    if not names:
+        return dict(found)
+    there: list[Scenario] = []
+    for scenario_id in dict.fromkeys(result.scenario_id for result in run.results):
+        if scenario_id not in found:
+            break
+        there.append(found[scenario_id])
+    redactor = redactor_of(names, there)
+    return {one.id: hidden_scenario(one, redactor) for one in there}
 
 
 class Discreet:

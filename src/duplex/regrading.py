@@ -21,6 +21,7 @@ from rich.console import Console
 from duplex import scenario as scenarios
 from duplex.about_run import versions
 from duplex.clock import utc_now
+from duplex.discretion import hidden_again
 from duplex.errors import InputError
 from duplex.grading import Check, Evidence
 from duplex.grading.judging import JUDGE_VERSION, Judgement, case_of
@@ -93,6 +94,7 @@ def _grade(
         if data is not None
         else scenarios_of(run)
     )
+    found = hidden_again(run, found)
     calls = asyncio.run(_all(folder, run, found, Graders(options), console))
     if not any(one.graded for one in calls):
         raise InputError(f"no call of {folder.path} can be graded again: {calls[0].why}")

@@ -23,6 +23,7 @@ from duplex import silero
 from duplex.about_run import versions
 from duplex.clock import utc_now
 from duplex.detect import DETECTORS, SILERO, segments
+from duplex.discretion import hidden_again
 from duplex.errors import InputError
 from duplex.inputs import exists, is_file
 from duplex.metrics.pooling import pool
@@ -95,7 +96,7 @@ def remeasure(
     if not run.results:
         raise InputError(f"run folder {folder.path} lists no call")
     place = _place(folder, name)
-    found = scenarios_of(run)
+    found = hidden_again(run, scenarios_of(run))
     ears = Wording(ears=True, model=ears_model).of_call if words else None
     calls = []
     for number, result in enumerate(run.results, start=1):
