@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from duplex.grading.judging import Cast, read_vote
 from duplex.grading.judging.judgement import Vote
@@ -269,3 +271,28 @@ def test_the_asked_schema_and_the_read_shape_name_the_same_members() -> None:
 
     read = Reply.model_json_schema()
     assert names(answer_schema(), {}) == names(read, read["$defs"])
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=200), st.integers(0, len(GOOD)), st.integers(0, len(GOOD)))
+def test_whatever_is_written_into_a_reply_it_is_read_or_refused(
+    text: str, start: int, end: int
+) -> None:
+    cast = read_vote(GOOD[:start] + text + GOOD[max(start, end) :], TABLE)
+    assert (cast.vote is None) == bool(cast.problem)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(sorted(good())), _JSON)
+def test_whatever_stands_in_a_place_of_the_answer_it_is_read_or_refused(
+    name: str, value: Json
+) -> None:
+    cast = read_vote(json.dumps({**good(), name: value}), TABLE)
+    assert (cast.vote is None) == bool(cast.problem)

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from duplex.calibration.command import calibrate
     from duplex.engine import Engine
     from duplex.errors import DuplexError, InputError, MissingExtra
+    from duplex.grading.own_checks import CheckedCall
     from duplex.measuring import measure
     from duplex.options import RunOptions
     from duplex.participants.base import Participant
     from duplex.recording import Recording
+    from duplex.regrading import grade
     from duplex.remeasuring import remeasure
     from duplex.runner import Finished, Runner
     from duplex.scenario import Dataset, Scenario
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CheckedCall": "duplex.grading.own_checks",
     "Dataset": "duplex.scenario",
     "DuplexError": "duplex.errors",
     "Engine": "duplex.engine",
@@ -38,12 +41,14 @@ _HOMES = {
     "Scenario": "duplex.scenario",
     "Side": "duplex.values",
     "calibrate": "duplex.calibration.command",
+    "grade": "duplex.regrading",
     "measure": "duplex.measuring",
     "remeasure": "duplex.remeasuring",
     "run": "duplex.api",
 }
 
 __all__ = [
+    "CheckedCall",
     "Dataset",
     "DuplexError",
     "Engine",
@@ -57,6 +62,7 @@ __all__ = [
     "Scenario",
     "Side",
     "calibrate",
+    "grade",
     "measure",
     "remeasure",
     "run",

@@ -27,7 +27,7 @@ from duplex.grading import Check, Evidence
 from duplex.grading.judging import JUDGE_VERSION, Judgement, case_of
 from duplex.grading.own_checks import OwnCheck, checked_call, run_own
 from duplex.inputs import exists, is_file
-from duplex.judge_options import JudgeOptions
+from duplex.judge_options import JudgeOptions, judge_options
 from duplex.judging import Graders
 from duplex.recording import Recording
 from duplex.report import grade_report
@@ -74,7 +74,7 @@ def grade(
         InputError: no run of schema 2.0 is there, an option cannot be used, no call can
             be graded, or ``name`` is taken.
     """
-    return _grade(run_dir, JudgeOptions.model_validate(options), data, name, console)
+    return _grade(run_dir, judge_options(options), data, name, console)
 
 
 def _grade(
