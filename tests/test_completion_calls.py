@@ -350,3 +350,19 @@ def test_without_semantic_drain_the_model_is_never_asked(tmp_path: Path, parrot:
     (result,) = finished.run.results
     assert result.observability.completion.policy == "verified_state_and_closing"
     assert finished.run.run.configuration.completion_model is None
+
+
+def test_private_fields_are_hidden_from_who_looks_on(tmp_path: Path, parrot: Parrot) -> None:
+    with serving(lambda asked: verdict("unresolved", False)) as fake:
+        duplex.run(
+            scenario=[BOOKING],
+            clock="virtual",
+            out=tmp_path,
+            redact=["guest_name"],
+            completion_url=fake.url,
+            completion_model="watcher",
+        )
+        shown = [json.dumps(asked.body) for asked in fake.asked]
+    assert shown
+    assert not any("Maya" in one for one in shown)
+    assert any("party_size" in one for one in shown)

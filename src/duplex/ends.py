@@ -29,7 +29,7 @@ from duplex.briefing import (
     first_speaker,
     observed_task,
 )
-from duplex.completion.observer import SemanticObserver
+from duplex.completion.observer import Hide, SemanticObserver
 from duplex.errors import InputError
 from duplex.local.engines import Models, SpeechEngines
 from duplex.local.parties import party_maker, voice_maker
@@ -155,9 +155,12 @@ class Ends:
         hold_ms = 0 if self._options.agent.paced else PLAYOUT_HOLD_MS
         return Pair(caller=caller, assistant=assistant, hold_ms=(caller_hold, hold_ms))
 
-    def observer(self, scenario: Scenario, rate_hz: int) -> SemanticObserver | None:
-        """Who says when a call of ``scenario`` is over, if a model was named for that."""
-        return self._models.observer(observed_task(scenario), rate_hz)
+    def observer(self, scenario: Scenario, rate_hz: int, hide: Hide) -> SemanticObserver | None:
+        """Who says when a call of ``scenario`` is over, if a model was named for that.
+
+        ``hide`` takes out of what it is shown whatever is to stay private.
+        """
+        return self._models.observer(observed_task(scenario), rate_hz, hide)
 
     def first_speaker(self, scenario: Scenario) -> str:
         return first_speaker(self._options, scenario)

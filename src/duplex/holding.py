@@ -168,7 +168,7 @@ class Holder:
                 clock=clock,
                 recorder=recorder,
                 verified=_verifier(scenario),
-                observer=setting.ends.observer(scenario, rate),
+                observer=setting.ends.observer(scenario, rate, self._redactor.json),
                 watcher=self._watching(planned, plan),
                 stop=self._stop,
             )

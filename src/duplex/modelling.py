@@ -16,7 +16,7 @@ from duplex.application.base import Backend
 from duplex.application.model import Application
 from duplex.application.model_backend import ModelBackend, as_fields
 from duplex.application.workbench import Workbench
-from duplex.completion.observer import SemanticObserver
+from duplex.completion.observer import Hide, SemanticObserver
 from duplex.completion.seen import Task
 from duplex.local.managed_backend import Responder, TellNote, respond_by_rule
 from duplex.local.model_brain import HttpModel, Model
@@ -91,12 +91,14 @@ class Modelling:
             return None
         return Workbench(application.tools, application.state(state), seed=seed)
 
-    def observer(self, task: Task, rate_hz: int) -> SemanticObserver | None:
+    def observer(self, task: Task, rate_hz: int, hide: Hide) -> SemanticObserver | None:
         """Who says when one call is over; None where verified state and words do."""
         if self._completion is None:
             return None
         timeout_ms = round(self._options.completion_timeout_seconds * 1000)
-        return SemanticObserver(task, self._completion, rate_hz=rate_hz, timeout_ms=timeout_ms)
+        return SemanticObserver(
+            task, self._completion, rate_hz=rate_hz, timeout_ms=timeout_ms, hide=hide
+        )
 
     def brain(self, role: str) -> Model | None:
         """What thinks for the local voice of ``role`` in one call; None for its rules."""

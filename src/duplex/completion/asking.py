@@ -67,7 +67,7 @@ class Verdict:
         return self.should_drain and self.outcome != "unresolved"
 
 
-def ask_about(data: dict[str, Json]) -> Ask:
+def ask_about(data: Json) -> Ask:
     """The request; the client adds its model's name."""
     record = json.dumps(data, ensure_ascii=False)
     return Ask(

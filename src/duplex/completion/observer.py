@@ -10,7 +10,7 @@ nothing itself; the call loop drives it, and ``hangup.py`` obeys its standing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from duplex.clock import Clock, WallClock
@@ -20,6 +20,8 @@ from duplex.hangup import Situation, Standing
 from duplex.models.client import ModelClient, ModelError
 from duplex.protocols.model_values import Answer
 from duplex.values import Event, Happening, Json, Side
+
+Hide = Callable[[Json], Json]
 
 LOOK_MS = 800
 """Declared media time of one look in virtual time, in ms, as of any response of a model."""
@@ -54,11 +56,21 @@ class _Looked:
 class SemanticObserver:
     """Looks on one call (see ``call.Observer``)."""
 
-    def __init__(self, task: Task, client: ModelClient, *, rate_hz: int, timeout_ms: int) -> None:
+    def __init__(
+        self,
+        task: Task,
+        client: ModelClient,
+        *,
+        rate_hz: int,
+        timeout_ms: int,
+        hide: Hide = lambda record: record,
+    ) -> None:
+        """``hide`` takes out of the record what no model is to be shown."""
         self._seen = Seen(task, rate_hz)
         self._client = client
         self._rate = rate_hz
         self._timeout_ms = timeout_ms
+        self._hide = hide
         self._clock: Clock | None = None
         self._task: asyncio.Task[None] | None = None
         self._looked: list[_Looked] = []
@@ -121,17 +133,18 @@ class SemanticObserver:
         assert self._clock is not None, "a call begins before it is looked on"
         self._asked_at, self._asked_about = now.position, basis
         quiet = now.position - (now.quiet_since or 0)
-        data = self._seen.data(verified=now.verified, quiet_ms=quiet * 1000 // self._rate)
+        shown = self._seen.data(verified=now.verified, quiet_ms=quiet * 1000 // self._rate)
+        data = self._hide(shown)
         self._task = self._clock.spawn(self._look(data, basis, self._clock))
 
-    async def _look(self, data: dict[str, Json], basis: _Basis, clock: Clock) -> None:
+    async def _look(self, data: Json, basis: _Basis, clock: Clock) -> None:
         began = clock.position
         looked = await self._answer(data, basis)
         if clock.virtual:
             await clock.until(began + self._samples(LOOK_MS))
         self._looked.append(looked)
 
-    async def _answer(self, data: dict[str, Json], basis: _Basis) -> _Looked:
+    async def _answer(self, data: Json, basis: _Basis) -> _Looked:
         # A server's time is real time whatever the call's clock is: virtual time stands still.
         real = WallClock(1000)
         try:
