@@ -8,9 +8,11 @@ import io
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.text import Text
 
 from duplex.application.bounds import CHARACTERS, DEPTH, VALUES, unbearable
 from duplex.application.tools import Tool, Toolbox
+from duplex.cli.shell import talk
 from duplex.report.markdown import cell
 from duplex.report.spreadsheet import text_cell
 from duplex.run_folder import safe_name
@@ -99,6 +101,13 @@ def test_no_cell_runs_or_moves_a_terminal(text: str) -> None:
 def test_a_terminals_sequences_and_markup_do_not_pass_a_report() -> None:
     text = "\x1b]0;owned\x07\x1b[31m<b>|[x](http://y)`\u202e"
     assert cell(text) == "\\]0;owned\\[31m\\<b\\>\\|\\[x\\](http://y)\\`"
+
+
+def test_no_line_for_people_moves_their_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    console = talk()
+    console.print("a\x1b[31mb\nc\x9b2J")
+    console.print(Text("x\x1b]0;y\x07z\u202e", style="bold"), end="!\n")
+    assert capsys.readouterr().err == "a[31mb\nc2J\nx]0;yz!\n"
 
 
 # -- arguments of tools -----------------------------------------------------

@@ -186,6 +186,15 @@ def test_a_run_that_may_cost_more_than_its_limit_is_refused() -> None:
         spend(assistant="gpt-live", max_cost_usd=0.29).refuse()
 
 
+def test_what_workers_use_of_a_model_is_unknown() -> None:
+    judged = {"judge_model": "j", "judge_url": ELSEWHERE, "price": ("j=1,1/1M",), "workers": 2}
+    plan = Spending(options(**judged), 4, Meter())
+    (part,) = parts_of(plan)
+    unknown = part["unknown"]
+    assert isinstance(unknown, dict)
+    assert unknown["used_usd"] == "what other processes use of a model is not summed"
+
+
 def test_the_command_refuses_before_anything_is_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ from duplex.recording import Recording
 from duplex.values import Event, Json, Side
 
 _SESSIONS = ("gpt-live", "realtime")
+_UNSUMMED = "what other processes use of a model is not summed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class Part:
     side: Side | None = None
     """The side whose session it is; None for a model that is asked."""
     managed: bool = False
-    """Whether a session's service asks it, so that the session reports its tokens."""
+    """Whether it works for that side, so that the call's events have its tokens."""
     price: Price | None = None
 
     @property
@@ -64,6 +65,7 @@ class Spending:
         self.limit = options.max_cost_usd
         self.parts = tuple(_priced(part, table) for part in parts(options))
         self._calls = calls
+        self._workers = options.workers
         self._minutes = options.max_duration_seconds / 60
         self._meter = meter
         self._spent = {part: _Spent() for part in self.parts}
@@ -116,6 +118,10 @@ class Spending:
             return None
         return part.price.of_minutes(self._calls * self._minutes)
 
+    def _unsummed(self, part: Part) -> bool:
+        """Whether other processes ask a model whose tokens no call's events have."""
+        return self._workers > 1 and part.side is None and not _by_minute(part)
+
     # -- while calls are held -----------------------------------------------
 
     def held(self, recording: Recording) -> None:
@@ -159,6 +165,8 @@ class Spending:
             return None, _why(part)
         if price.per_minute is not None:
             return price.of_minutes(spent.seconds / 60), None
+        if self._unsummed(part):
+            return None, _UNSUMMED
         tokens = spent.tokens
         if part.side is None:
             tokens = self._meter.used.get((part.host, part.model))
@@ -274,7 +282,9 @@ def _models(options: RunOptions) -> Iterator[Part]:
             continue
         host = _host(url or own)
         # One meter a model: two uses of it are one part.
-        if (host, model) not in seen:
+        if who == "backend":
+            yield Part(who=who, model=model, host=host, side=Side.ASSISTANT, managed=True)
+        elif (host, model) not in seen:
             seen.add((host, model))
             yield Part(who=who, model=model, host=host)
 

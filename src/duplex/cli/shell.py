@@ -13,6 +13,7 @@ from typing import NoReturn, TypeVar
 
 import typer
 from rich.console import Console
+from rich.text import Text
 from typer.core import TyperCommand
 
 from duplex.screen import plain
@@ -52,7 +53,14 @@ app.add_typer(scenario_app, name="scenario")
 
 
 class Talk(Console):
-    """The console for people; when nobody listens any more it falls silent."""
+    """The console for people; when nobody listens any more it falls silent.
+
+    Whatever it is handed, no terminal obeys a sequence in it: a run's name, a path or a
+    peer's words may hold one.
+    """
+
+    def print(self, *objects: object, **how: object) -> None:
+        super().print(*map(_harmless, objects), **how)  # type: ignore[arg-type]
 
     def _check_buffer(self) -> None:
         # A terminal that was closed is an input/output error, a pipe a broken one.
@@ -63,6 +71,18 @@ class Talk(Console):
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
+
+
+def _harmless(one: object) -> object:
+    if isinstance(one, str):
+        return _lines(one)
+    if isinstance(one, Text) and one.plain != (clean := _lines(one.plain)):
+        return Text(clean, style=one.style)
+    return one
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(plain, text.split("\n")))
 
 
 def talk() -> Console:
