@@ -107,6 +107,7 @@ HELPERS = {
     "comparing": "cli",
     "listing": "cli",
     "exporting": "cli",
+    "publishing": "cli",
     "stopping": "runner",
     "running": "cli",
     "serving": "cli",

@@ -10,6 +10,7 @@ import asyncio
 
 from duplex import viewer
 from duplex.options import make
+from duplex.publishing import publish
 from duplex.runner import Finished, Runner
 
 
@@ -27,4 +28,5 @@ def run(**options: object) -> Finished:
     """
     finished = asyncio.run(Runner(make(options)).run())
     viewer.build(finished.folder)
+    publish(finished.run, finished.folder)
     return finished

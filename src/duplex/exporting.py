@@ -11,7 +11,11 @@ from pathlib import Path
 
 from duplex.errors import InputError
 from duplex.exports import roark
+from duplex.exports.inspect_log import inspect_log
+from duplex.exports.junit import junit
 from duplex.exports.subject import Subject, subject_of
+from duplex.exports.summary import summary
+from duplex.exports.table import table
 from duplex.results.stored import load_results
 from duplex.store import Store, find_run
 from duplex.values import Json
@@ -19,15 +23,25 @@ from duplex.values import Json
 _RESULTS = "results.json"
 
 
-def _as_json(make: Callable[[Subject], dict[str, Json]]) -> Callable[[Subject], str]:
-    def written(subject: Subject) -> str:
-        return json.dumps(make(subject), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+Written = Callable[[Subject, Path], str]
+
+
+def _as_json(make: Callable[[Subject, Path], dict[str, Json]]) -> Written:
+    def written(subject: Subject, folder: Path) -> str:
+        found = make(subject, folder)
+        return json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
     return written
 
 
-SHAPES: dict[str, Callable[[Subject], str]] = {"roark": _as_json(roark.report)}
-"""What a run can be exported as."""
+SHAPES: dict[str, Written] = {
+    "roark": _as_json(lambda subject, _: roark.report(subject)),
+    "junit": lambda subject, _: junit(subject),
+    "csv": lambda subject, _: table(subject),
+    "markdown": lambda subject, _: summary(subject),
+    "inspect": _as_json(inspect_log),
+}
+"""What a run can be exported as; each is given the run's folder too."""
 
 
 def command(
@@ -36,7 +50,8 @@ def command(
     """Print the export, or write it to ``out``. Raises InputError."""
     if shape not in SHAPES:
         raise InputError(f'shape "{shape}" is none of: {", ".join(SHAPES)}')
-    text = SHAPES[shape](opened(run, runs=runs, compare_to=compare_to))
+    place = find_run(run, runs)
+    text = SHAPES[shape](opened(place, runs=runs, compare_to=compare_to), place)
     if out is None:
         print(text, end="")
         return

@@ -21,6 +21,7 @@ from rich.text import Text
 from duplex import outlets, viewer
 from duplex.errors import DuplexError, InputError
 from duplex.options import RunOptions
+from duplex.publishing import publish
 from duplex.report import run_report
 from duplex.report.verdict_report import verdict_lines
 from duplex.results import schema

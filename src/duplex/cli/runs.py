@@ -107,7 +107,9 @@ def attribute(
     """Say which values of a swept property the failures concentrate on.
 
     One row for each check of a call; the first value is the baseline. Prints one JSON object a
-    file. Example: duplex attribute sweep.csv
+    file.
+
+    Example: duplex attribute sweep.csv
     """
     from duplex import attributing
 
@@ -134,6 +136,7 @@ def compare(
     """Compare two runs, call by call where they had the same words and noise.
 
     Every difference has an interval and a corrected p-value; exit 1 when something is worse.
+
     Example: duplex compare runs/main runs/branch
     """
     from duplex import comparing
@@ -155,7 +158,7 @@ def compare(
 @app.command()
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or its id.")],
-    shape: Annotated[str, typer.Option("--as", help="roark.")],
+    shape: Annotated[str, typer.Option("--as", help="roark, junit, csv, markdown or inspect.")],
     compare_to: Annotated[
         Path | None, typer.Option(help="Baseline run whose comparison is put in.")
     ] = None,

@@ -119,6 +119,8 @@ def _replies(run: RunCases) -> str | None:
     )
     if not medians:
         return None
+    if len(medians) == 1:
+        return f"The median reply came after {medians[0]:.0f} ms."
     middle = medians[len(medians) // 2]
     told = f"Half of the {counted(len(medians), 'call')} had a median reply within {middle:.0f} ms"
     return f"{told}; the slowest call's was {medians[-1]:.0f} ms."
