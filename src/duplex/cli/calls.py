@@ -274,6 +274,7 @@ def resume(
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json on stdout.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
     verbose: Annotated[bool, typer.Option(help="Print every event to stderr.")] = False,
+    config: Config = None,
 ) -> None:
     """Hold the calls that a run was stopped before, with its options, and judge the whole.
 

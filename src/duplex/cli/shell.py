@@ -23,7 +23,22 @@ MAY_BE_EMPTY = ("--assistant-opening-prompt",)
 
 
 class Verb(TyperCommand):
-    """A command that takes no empty word: as a path it would be the present folder."""
+    """A command that takes no empty word: as a path it would be the present folder.
+
+    Its help keeps an example on one line, to be copied, and is told whole in a list.
+    """
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The first sentence, however long: a list of verbs cuts nothing off."""
+        return " ".join((self.help or "").split("\n\n")[0].replace("\b", "").split()).rstrip(".")
+
+    def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]
+        """The page of this verb; what follows a bare backspace is not filled anew."""
+        whole, self.help = self.help, (self.help or "").replace("\n\nExample:", "\n\n\b\nExample:")
+        try:
+            return super().get_help(ctx)
+        finally:
+            self.help = whole
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         for before, word in zip(["", *args], args, strict=False):
@@ -43,12 +58,18 @@ class Verbs(typer.Typer):
 app = Verbs(
     name="duplex",
     help="Hold full-duplex voice-agent calls on one timeline, and measure them.",
+    epilog="Example: duplex run --scenario restaurant_booking_complete --clock virtual",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     add_completion=False,
 )
-scenario_app = Verbs(help="Work on scenario files.", no_args_is_help=True)
+scenario_app = Verbs(
+    help="Work on scenario files.",
+    epilog="Example: duplex scenario validate scenarios/",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 app.add_typer(scenario_app, name="scenario")
 
 
