@@ -17,6 +17,8 @@ from duplex.grading.terms import find_terms
 from duplex.metrics.contract import ContractMetrics
 from duplex.recording import BackendUsage
 from duplex.results import schema
+from duplex.results.caller_facts import REASON as CONTRADICTED
+from duplex.results.caller_facts import contradicted
 from duplex.results.observed import Basis, observability, validity
 from duplex.results.outcome import Failing, failure, outcome, unserved, whose_fault
 from duplex.results.unknown import explain
@@ -80,7 +82,9 @@ def build_result(
     sound = None if figures.audio is None else figures.audio.speaking_duration_ms.cumulative
     failing = failing or failure(evidence, soundness.reason, sound)
     if failing is None and not graded.passed:
-        failing = unserved(evidence)
+        failing = unserved(evidence) or contradicted(scenario, evidence)
+        if failing is not None and failing.stage == "caller_simulation":
+            soundness = soundness.model_copy(update={"status": "invalid", "reason": CONTRADICTED})
     metrics = schema.Metrics(
         task=_task(graded, evidence, counts=failing is None),
         audio=audio_metrics(figures.audio, figures.response_deadline_ms),
