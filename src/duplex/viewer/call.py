@@ -23,6 +23,7 @@ from duplex.values import Json
 from duplex.viewer import contract, say, sound, timeline
 from duplex.viewer.checks import checks, steps
 from duplex.viewer.claims import claim_rows
+from duplex.viewer.judge_rows import judge_note, judge_rows
 from duplex.viewer.lines import lines
 from duplex.viewer.reading import Reasons, clean, members, number
 from duplex.viewer.rows import Row, instrument_rows, ledger, not_known, timing_rows
@@ -144,10 +145,13 @@ class _About:
         # Whose clock and which detector are told even while the panel is closed.
         told = " · ".join(row.value for row in basis[:2] if row.known)
         claims = claim_rows(self.ours.get("claims"))
+        judge = self.ours.get("judge")
+        judged = judge_rows(judge, self.ours.get("unknown"))
         claimed = [_panel("Claims", "the agent's own, beside what was heard", claims)]
         return [
             _panel("Basis", told, basis),
             _panel("Timing", "as heard, with the error of the ruler", timing),
+            *([_panel("Judge", judge_note(judge), judged)] if judged else ()),
             *(claimed if claims else ()),
             _panel(
                 "Contract 2.0",

@@ -88,7 +88,12 @@ class _Finder:
         self._duration = duration_ms
 
     def places(self, name: str, shown: Mapping[str, Json]) -> list[Place]:
-        named = [*_named(shown), *self._calls(shown), *self._procedure(shown)]
+        named = [
+            *_named(shown),
+            *self._calls(shown),
+            *self._procedure(shown),
+            *_quoted(shown),
+        ]
         return named or list(self._natural(name))
 
     def _calls(self, shown: Mapping[str, Json]) -> Iterator[Place]:
@@ -125,6 +130,16 @@ class _Finder:
         return Place(
             name=clean(name), start_ms=start, end_ms=self._duration if end is None else end
         )
+
+
+def _quoted(shown: Mapping[str, Json]) -> Iterator[Place]:
+    """The turns that a judge quotes, each once."""
+    seen = set()
+    for one in objects(shown.get("turns")):
+        turn, at = number(one.get("turn")), number(one.get("start_ms"))
+        if turn is not None and at is not None and turn not in seen:
+            seen.add(turn)
+            yield _moment(f"turn {turn:.0f}", at)
 
 
 def _key(value: Json) -> str:
