@@ -12,6 +12,7 @@ from duplex.counting import counted
 from duplex.report.figures import duration, spread
 from duplex.report.limits import HEADINGS, UNMEASURED, limits
 from duplex.report.markdown import cell, section, table
+from duplex.report.outcome_report import outcome_markdown
 from duplex.report.verdict_report import verdict_markdown
 from duplex.results import schema
 from duplex.results.run import COLUMNS, headline, rows
@@ -85,9 +86,7 @@ def _call(result: schema.Result) -> Iterator[str]:
     again = f" #{sample}" if isinstance(sample, int) and sample > 1 else ""
     yield f"## {cell(result.scenario_id + again)}"
     yield ""
-    if result.error is not None:
-        yield f"{cell(result.error.stage)}: {cell(result.error.message)}"
-        yield ""
+    yield from outcome_markdown(result)
     told = member(result.duplex, "checks")
     decided = [
         (
