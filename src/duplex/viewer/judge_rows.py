@@ -50,12 +50,11 @@ def _rows(judge: Mapping[str, Json], unknown: Mapping[str, Json]) -> Iterator[Ro
         yield not_known(name, why) if value is None else Row(name=name, value=say.plain(value))
     for one in objects(judge.get("requirements")):
         yield _ruling(text(one.get("text")) or "requirement", one, "verdict")
-    for name, one in members(judge.get("dimensions")).items():
-        yield _ruling(clean(name).replace("_", " "), members(one), "score")
-    for name, one in members(judge.get("flags")).items():
-        yield _ruling(clean(name).replace("_", " "), members(one), "present")
-    for key, name in (("going_well", "went well"), ("to_improve", "to improve")):
-        for point in objects(judge.get(key)):
+    for group, key in (("dimensions", "score"), ("flags", "present")):
+        for name, ruling in members(judge.get(group)).items():
+            yield _ruling(clean(name).replace("_", " "), members(ruling), key)
+    for points, name in (("going_well", "went well"), ("to_improve", "to improve")):
+        for point in objects(judge.get(points)):
             yield Row(name=name, value=text(point.get("text")) or "", details=_quotes(point))
 
 
