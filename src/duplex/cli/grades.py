@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from duplex.cli.config import Config
+from duplex.cli.shared import Json
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError, InputError
 
@@ -58,7 +59,7 @@ def grade(
         bool, typer.Option(help="Let models elsewhere be asked over plain http.")
     ] = False,
     config: Config = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Grade a run again, with or without a judge; its files stay. Or measure a judge.
 

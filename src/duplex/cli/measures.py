@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from duplex.cli.config import Config
+from duplex.cli.shared import DETECTORS, EarsModel, Json, Markdown
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError
 
@@ -29,9 +30,7 @@ def measure(
     labels: Annotated[
         Path | None, typer.Option(help="Labels of one recording: Audacity, RTTM or JSON.")
     ] = None,
-    detector: Annotated[
-        str | None, typer.Option(help="What hears speech: edge, rms, webrtc or silero [edge].")
-    ] = None,
+    detector: Annotated[str | None, typer.Option(help=f"{DETECTORS} [edge].")] = None,
     witness: Annotated[
         bool, typer.Option(help="Let webrtc hear too, and say how far it agrees.")
     ] = True,
@@ -41,12 +40,10 @@ def measure(
     transcript: Annotated[
         Path | None, typer.Option(help="Words somebody wrote down, in the forms of --labels.")
     ] = None,
-    ears_model: Annotated[
-        Path | None, typer.Option(help="Own speech-to-text model folder for --words.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    ears_model: EarsModel = None,
+    as_json: Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV on stdout.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
+    markdown: Markdown = False,
     config: Config = None,
 ) -> None:
     """Measure recordings, calls, or labelled timelines.
@@ -78,9 +75,7 @@ def measure(
 @app.command()
 def remeasure(
     run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
-    detector: Annotated[
-        str | None, typer.Option(help="What hears speech: edge, rms, webrtc or silero [the run's].")
-    ] = None,
+    detector: Annotated[str | None, typer.Option(help=f"{DETECTORS} [the run's].")] = None,
     response_deadline_ms: Annotated[
         int | None, typer.Option(help="A reply later than this is missed [the run's].")
     ] = None,
@@ -94,11 +89,9 @@ def remeasure(
     words: Annotated[
         bool, typer.Option("--words", help="Let the embedded ears (extra local) hear both stems.")
     ] = False,
-    ears_model: Annotated[
-        Path | None, typer.Option(help="Own speech-to-text model folder for --words.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
+    ears_model: EarsModel = None,
+    as_json: Json = False,
+    markdown: Markdown = False,
     config: Config = None,
 ) -> None:
     """Measure a run again under another detector, policy or version; its files stay.

@@ -11,12 +11,11 @@ from typing import Annotated
 import typer
 
 from duplex.cli.config import Config
+from duplex.cli.shared import Json, Markdown
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError
 
 _Runs = Annotated[Path, typer.Option("--runs", help="Folder that run folders are in.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
-_Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")]
 
 
 @app.command("list")
@@ -34,7 +33,7 @@ def list_runs(
     scenario: Annotated[str | None, typer.Option(help="Only runs of this scenario.")] = None,
     failed: Annotated[bool, typer.Option("--failed", help="Only failed verdicts.")] = False,
     limit: Annotated[int, typer.Option(help="Show at most so many.", min=1)] = 50,
-    as_json: _Json = False,
+    as_json: Json = False,
     config: Config = None,
 ) -> None:
     """List runs, newest first.
@@ -62,8 +61,8 @@ def list_runs(
 def show(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or its id.")],
     runs: _Runs = Path("runs"),
-    as_json: _Json = False,
-    markdown: _Markdown = False,
+    as_json: Json = False,
+    markdown: Markdown = False,
     config: Config = None,
 ) -> None:
     """Show one run again: its verdict, its calls, what they rest on.
@@ -129,8 +128,8 @@ def compare(
             "--across-rulers", help="Compare all but timing if they were measured differently."
         ),
     ] = False,
-    as_json: _Json = False,
-    markdown: _Markdown = False,
+    as_json: Json = False,
+    markdown: Markdown = False,
     config: Config = None,
 ) -> None:
     """Compare two runs, call by call where they had the same words and noise.

@@ -13,6 +13,7 @@ import typer
 
 from duplex import options as run_options
 from duplex.cli.config import Config
+from duplex.cli.shared import Json
 from duplex.cli.shell import app, scenario_app, stop, talk
 from duplex.counting import counted
 from duplex.errors import DuplexError
@@ -92,7 +93,7 @@ def noise(
     out: Annotated[Path | None, typer.Option(help="Write it here, a new WAV file.")] = None,
     play: Annotated[bool, typer.Option("--play", help="Play it on this machine.")] = False,
     rate_hz: Annotated[int, typer.Option(min=8000, max=48000, help="Sample rate.")] = 24000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    as_json: Json = False,
     config: Config = None,
 ) -> None:
     """List the sounds conditions are made of; write or play one.
