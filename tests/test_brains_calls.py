@@ -167,7 +167,7 @@ def test_a_misheard_name_reaches_the_tool_as_it_was_heard() -> None:
     def mishear(who: str, text: str) -> str:
         if who == "assistant":
             return text
-        return text.replace("Rosa", "Rosie").replace("R, O, S, A", "R, O, S, I, E")
+        return text.replace("Rosa", "Rosie").replace("R. O. S. A.", "R. O. S. I. E.")
 
     call = hold_call(restaurant, plain_brief(), ears=mishear)
     assert call.completed("create_reservation")[0]["guest_name"] == "Rosie"

@@ -131,3 +131,29 @@ def test_speech_from_the_first_sample_is_found_by_its_first_dip() -> None:
     [(start, end)] = spans(follow(scene(3000, (0, 1450))))
     assert start <= 160  # less than the margin that goes to the ears with it
     assert abs(end - 1450) <= 20
+
+
+def behind(length: int, rms: float) -> Pcm:
+    """Voices in the background: sound that rises and falls and is never gone for long."""
+    drawn = np.random.default_rng(11)
+    levels = np.exp(drawn.normal(0, 0.9, length // (120 * MS) + 2))
+    rising = np.interp(np.arange(length), np.arange(len(levels)) * 120 * MS, levels)
+    talking: Pcm = np.rint(noise(length, rms, seed=3) * rising).astype(np.int16)
+    return talking
+
+
+def test_voices_in_the_background_do_not_hold_a_turn() -> None:
+    turns = ((6000, 8500), (12_000, 13_500), (20_000, 23_000))
+    heard = scene(27_000, *turns).astype(np.int32) + behind(27_000 * MS, 150)
+    found = spans(follow(np.clip(heard, -32768, 32767).astype(np.int16)))
+    for start, end in turns[1:]:
+        assert any(abs(a - start) <= 150 and abs(b - end) <= 700 for a, b in found), found
+    assert not any(b - a > 6000 for a, b in found if a > 5000), found
+
+
+@pytest.mark.parametrize("length", [12, 25])
+def test_who_speaks_for_long_is_not_taken_for_the_background(length: int) -> None:
+    heard = scene(length * 1000 + 3000, (1000, (length + 1) * 1000))
+    [(start, end)] = spans(follow(heard))
+    assert abs(start - 1000) <= 20
+    assert abs(end - (length + 1) * 1000) <= 20

@@ -108,7 +108,9 @@ class Tracker:
         said = " ".join(asking)
         errand = self.errand
         if errand and asking and not self.asked and self.undecided and not self.missing():
-            self.asked = errand.one_of
+            # Any word can be a name; that it is one has to be said.
+            wanted = (name for name in errand.one_of if self.desk.slot(name).type != "name")
+            self.asked = tuple(wanted)
         self._confirming = bool(
             errand and errand.confirm and _has_cue(errand, said) and not self.missing()
         )
@@ -160,7 +162,7 @@ class Tracker:
         """Forget those of ``given`` that are names of the errand; return them."""
         errand = self.errand or self.desk.errands[0]
         names = frozenset(
-            name for name in given if name in errand.needs and self.desk.slot(name).type == "name"
+            name for name in given if name in errand.slots and self.desk.slot(name).type == "name"
         )
         for name in names:
             self.values.pop(name, None)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import SequenceMatcher
+from itertools import pairwise
 
 from duplex.application.reading import Found
 from duplex.application.words import NUMBER, ONES, ORDINAL, ORDINALS, TENS, is_backchannel
@@ -143,12 +144,11 @@ def _capital(word: str) -> str:
 
 
 def spelled_out(word: str) -> str:
-    """Say how a word is spelled: ``Maya is spelled M, A, Y, A.``"""
-    letters = ", ".join(letter.upper() for letter in word if letter.isalpha())
-    return f"{word} is spelled {letters}."
+    """Say the letters of a word, so that ears may know them: ``I'll spell it: M. A. Y. A.``"""
+    return f"I'll spell it: {' '.join(f'{letter.upper()}.' for letter in word if letter.isalpha())}"
 
 
-_SOUND_ALIKE = ("BCDEGPTVZ", "AHJK", "FSX", "MN", "QUW", "IY")
+_SOUND_ALIKE = ("BCDEGPTVZ", "AHJK", "FSX", "MN", "QUW", "IY", "LO")
 """Letters whose names ears take for each other."""
 _LIKE = {ord(letter): group[0] for group in _SOUND_ALIKE for letter in group}
 
@@ -160,15 +160,25 @@ def with_letters(name: str, letters: str) -> str:
     letters alone, ears confuse many. Where no word is like them, they are the name.
     """
     words = name.split()
-    fits = [_fit(word, letters) for word in words]
-    if not fits or max(fit.ratio() for fit in fits) < 0.5:
+    # Each word, and all of them spelled in one go.
+    fits = [_fit(word, letters) for word in (*words, "".join(words))]
+    best = max(range(len(fits)), key=lambda index: fits[index].ratio())
+    if not words or fits[best].ratio() < 0.5:
         return letters.title()
-    at = max(range(len(words)), key=lambda index: fits[index].ratio())
+    if best < len(words):
+        words[best] = _merged(words[best], letters, fits[best]).title()
+        return " ".join(words)
+    whole = _merged("".join(words), letters, fits[best])
+    ends = [len("".join(words[: count + 1])) for count in range(len(words) - 1)]
+    parts = [whole[start:end] for start, end in pairwise((0, *ends, len(whole)))]
+    return " ".join(part.title() for part in parts if part)
+
+
+def _merged(word: str, letters: str, fit: SequenceMatcher[str]) -> str:
     merged = ""
-    for kind, i, j, k, n in fits[at].get_opcodes():
-        merged += words[at][i:j] if kind in ("equal", "delete") else letters[k:n]
-    words[at] = merged.title()
-    return " ".join(words)
+    for kind, i, j, k, n in fit.get_opcodes():
+        merged += word[i:j] if kind in ("equal", "delete") else letters[k:n]
+    return merged
 
 
 def _fit(word: str, letters: str) -> SequenceMatcher[str]:
@@ -176,20 +186,40 @@ def _fit(word: str, letters: str) -> SequenceMatcher[str]:
     return SequenceMatcher(None, *like, autojunk=False)
 
 
+_SAID = re.compile(r"(?i)\bspell\w*(?: (?:it|that|this|is|then|out|with))*[ .,:;-]+")
+_LETTERS = {
+    "be": "B", "bee": "B", "see": "C", "sea": "C", "gee": "G", "eye": "I", "jay": "J", "kay": "K",
+    "oh": "O", "pea": "P", "are": "R", "tea": "T", "tee": "T", "you": "U", "the": "V", "vee": "V",
+    "why": "Y",
+}  # fmt: skip
+"""Words that ears make of the names of letters."""
+
+
 def _spelled(text: str) -> Found | None:
     """``M-A-Y-A`` or ``M, A, Y, A``: three letters or more, one at a time.
 
-    Small letters are letters only where somebody says that this is a spelling.
+    Small letters, and words that sound like one, count only after ``spell``.
     """
+    said = _SAID.search(text)
+    if said is not None and (found := _letters_from(text, said.end())) is not None:
+        return found
     match = re.search(r"\b([A-Za-z])(?:(?:[-,. ]{1,2})([A-Za-z])\b){2,}", text)
-    if match is None:
+    if match is None or not re.search(r"[A-Z]", match[0]) or is_backchannel(match[0]):
         return None
     letters = "".join(re.findall(r"[A-Za-z]", match[0]))
-    if not re.search(r"[A-Z]", match[0]) and "spell" not in text[: match.start()].lower():
-        return None
-    if is_backchannel(match[0]):
-        return None
     return Found(kind="name", value=letters.title(), start=match.start(), end=match.end())
+
+
+def _letters_from(text: str, start: int) -> Found | None:
+    letters, end = "", start
+    for word in re.finditer(r"[A-Za-z']+", text[start:]):
+        letter = word[0] if len(word[0]) == 1 else _LETTERS.get(word[0].lower())
+        if letter is None:
+            break
+        letters, end = letters + letter, start + word.end()
+    if len(letters) < 3:
+        return None
+    return Found(kind="name", value=letters.title(), start=start, end=end)
 
 
 def _bare_names(text: str) -> Iterator[Found]:

@@ -176,8 +176,8 @@ application = Application(
             may=("date", "time", "party_size", "seating", "guest_name"),
             one_of=("date", "time", "party_size", "seating", "guest_name"),
             ask="What would you like to change?",
-            read_back="So reservation {reservation_id} is to be[ on {date}][ at {time}]"
-            "[ for {party_size}][, {seating}][, under {guest_name}]. Is that right?",
+            read_back="So that's[ {date},][ {time},][ {party_size} guests,][ {seating},]"
+            "[ under {guest_name},] for reservation {reservation_id}. Is that right?",
             over=("book", "check"),
             again="book",
         ),

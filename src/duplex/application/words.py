@@ -51,9 +51,9 @@ def clean(text: str) -> str:
     """
     text = unicodedata.normalize("NFKC", text)
     text = re.sub("[’‘]", "'", re.sub("[“”]", '"', text)).replace("—", ", ")
-    # Ears write "eight p.m." as letters.
+    # Ears write "eight p.m." as letters, and "8:30 p.m." as "830 PDM".
     text = re.sub(r"\bA ?\.?P\.?M\b\.?", "8 pm", text)
-    text = re.sub(r"(?i)(?<=\d)\s*([ap])\.?\s?m\b\.?", r" \1m", text)
+    text = re.sub(r"(?i)(?<=\d)\s*([ap])\.?d?\s?m\b\.?", r" \1m", text)
     text = re.sub(r"(?i)\b([ap])\.\s?m\b\.?", r"\1m", text)
     text = re.sub(r"\s+", " ", text).strip()
     return "".join(c if len(c.lower()) == 1 else "?" for c in text)

@@ -40,7 +40,8 @@ class CallerBrain:
         self._known = Knowledge(brief)
         self._interjections = Interjections(brief, self._chance)
         self._agenda = Agenda(brief.agenda)
-        self._names_heard: set[str] = set()
+        self._misheard: set[str] = set()
+        self._misnamed = False
         self._spelled = False
         self._outstanding: list[Say] = []
         self._unsaid: Say | None = None
@@ -172,6 +173,9 @@ class CallerBrain:
             # Asked what should be different: the correction once more.
             self._tries["pardon"] += 1
             return self._repeat()
+        if self._tries["confirm"] and self._tries["pardon"] == 1:
+            self._tries["pardon"] += 1
+            return self._say(words.RIGHT)
         # Not understood twice: offer what is still to be said.
         due = [
             item for item in self._agenda.ready() if trigger_kind(item.trigger_condition) == "asks"
@@ -223,16 +227,17 @@ class CallerBrain:
     def _wrong(self, meaning: Meaning, *, final: bool = False) -> list[str]:
         """Return the facts said wrongly, but for what may be these ears' own fault.
 
-        That is a name that was put right and spelled, and sounds just as wrong again.
+        That is a name that was put right and spelled, or a reference that was put right,
+        and that sounds just as wrong again.
         """
         wrong = self._known.wrong(meaning, self._agenda.told, final=final)
-        names = {fact.key for fact in self._known.get(wrong) if fact.kind == "name"}
+        kinds = {fact.key: fact.kind for fact in self._known.get(wrong)}
+        tried = {"code"} | ({"name"} if self._spelled else set())
         return [
             key
             for key in wrong
-            if key not in names
-            or not self._spelled
-            or not {str(value) for value in meaning.values[key]} <= self._names_heard
+            if kinds.get(key) not in tried
+            or not {str(value) for value in meaning.values[key]} <= self._misheard
         ]
 
     def _on_refused(self, meaning: Meaning) -> Sequence[Act]:
@@ -303,14 +308,15 @@ class CallerBrain:
             return self._give([item], ())
         active = {fact.key: fact for fact in self._known.active(self._agenda.told, final=True)}
         names = [key for key in wrong if active[key].kind == "name"]
-        again = bool(names and self._names_heard)
-        self._names_heard |= {str(value) for key in names for value in meaning.values[key]}
+        again = bool(names) and self._misnamed
+        self._misnamed = self._misnamed or bool(names)
+        self._misheard |= {str(value) for key in wrong for value in meaning.values[key]}
         parts = [active[key].corrected(meaning.values[key][-1]) for key in wrong]
         text = words.sentence(f"Sorry, no, {' and '.join(parts)}")
         if again:
             # Saying it was of no use: letters are.
             self._spelled = True
-            text = f"{text} {active[names[0]].spelled(self._names_heard)}"
+            text = f"{text} {active[names[0]].spelled(self._misheard)}"
         if item is None:
             return self._say(text, action=Action.CORRECT)
         rest = [fact for key, fact in active.items() if key in item.facts and key not in wrong]
@@ -324,7 +330,7 @@ class CallerBrain:
         if name is None:
             return ()
         self._spelled = True
-        return self._say(f"{name.value}. {name.spelled(self._names_heard)}")
+        return self._say(f"{name.value}. {name.spelled(self._misheard)}")
 
     def _repeat(self) -> Sequence[Act]:
         lead = self._chance.pick("repeat", ("", "Sure. ", "Yes. ", "I said: "))

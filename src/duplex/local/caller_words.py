@@ -21,6 +21,7 @@ AGAIN = (
     "Pardon, could you repeat that?",
     "Sorry, I didn't catch that.",
 )
+RIGHT = "Yes, the rest is right, thank you."
 DOUBTS = ("Sorry, is that done now?", "So is that settled now?", "Sorry, is it all done?")
 PROMPTS = ("Hello? Are you still there?", "Hello?", "Are you still there?")
 

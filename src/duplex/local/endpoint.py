@@ -1,7 +1,9 @@
 """Endpointing: where the other side's utterances begin and end.
 
 An adaptive energy detector on 10 ms frames of 24 kHz audio: integer energies
-against a noise floor that follows the quietest frames of the last two seconds.
+against a noise floor that follows the quietest frames of the last two seconds,
+and, where the line is never quiet, against what it carries most of the time: voices
+in the background rise and fall, and would hold a turn for ever.
 It is pure and driven block by block; it never sees words and never waits.
 Positions are samples of the session. This is how a voice hears turns; what a
 recording contains is measured elsewhere.
@@ -40,6 +42,14 @@ _BACK_FRAMES = 10
 _FLOOR_FRAMES = 25
 _FLOOR_WINDOWS = 8
 _LOST_FRAMES = 12
+_GROUND_ON, _GROUND_OFF = 8.0, 6.0
+"""Times the ground that begins (9 dB) and sustains (8 dB) speech over voices behind it."""
+_GROUND_FRAMES = 2_000
+"""Frames over which the ground is taken (20 s); a turn holds more than half of them rarely."""
+_GROUND_SHARE, _NEAR_SHARE = 0.4, 0.96
+"""Share of the frames that lie below the ground, and below what is surely near."""
+_GROUND_LEAST = 500
+_GROUND_EVERY = 25
 
 
 class Kind(Enum):
@@ -70,6 +80,7 @@ class Endpointer:
         self.burst = 0
         """Where the present unbroken stretch of the utterance began."""
         self._floor = _Floor()
+        self._ground = _Ground()
         self._recent: deque[float] = deque(maxlen=_BACK_FRAMES + _START_FRAMES)
         self._run = 0
         self._began = False
@@ -92,9 +103,12 @@ class Endpointer:
 
     def _frame(self, energy: float) -> None:
         floor = self._floor.push(energy)
+        ground = self._ground.push(energy, floor)
         self.position += FRAME
         self._recent.append(energy)
-        threshold = max(_LOUD / 2, floor * _OFF) if self.speaking else max(_LOUD, floor * _ON)
+        sustains = max(_LOUD / 2, floor * _OFF, ground * _GROUND_OFF)
+        begins = max(_LOUD, floor * _ON, ground * _GROUND_ON)
+        threshold = sustains if self.speaking else begins
         self._run = self._run + 1 if energy >= threshold else 0
         if self.speaking:
             if self._run >= _SUSTAIN_FRAMES:
@@ -104,7 +118,7 @@ class Endpointer:
                 self.last_active = self.position
         elif self._run >= _START_FRAMES:
             self.speaking = True
-            self.start = self.burst = self._back_dated(max(_LOUD / 2, floor * _OFF))
+            self.start = self.burst = self._back_dated(sustains)
             self.last_active = self.position
             self._began = True
 
@@ -162,3 +176,30 @@ class _Floor:
         self._count += 1
         self._least = min(self._windows)
         return self._least
+
+
+class _Ground:
+    """What an unsteady line carries most of the time; nothing (0) on any other line.
+
+    A line's steady noise lies close to its floor and needs no second measure. Where
+    the usual level would itself sustain speech over the floor, somebody talks in the
+    background, and only what stands out from that is near.
+    """
+
+    def __init__(self) -> None:
+        self._energies = np.zeros(_GROUND_FRAMES)
+        self._count = 0
+        self._usual = 0.0
+
+    def push(self, energy: float, floor: float) -> float:
+        """Take the next frame's energy; return the level speech has to stand out from."""
+        self._energies[self._count % _GROUND_FRAMES] = energy
+        self._count += 1
+        if self._count >= _GROUND_LEAST and self._count % _GROUND_EVERY == 0:
+            known = self._energies[: min(self._count, _GROUND_FRAMES)]
+            low, high = int(len(known) * _GROUND_SHARE), int(len(known) * _NEAR_SHARE)
+            parted = np.partition(known, (low, high))
+            usual, near = float(parted[low]), float(parted[high])
+            # Where nothing stands out from the usual, the usual may be who speaks.
+            self._usual = usual if near > usual * _GROUND_ON else 0.0
+        return self._usual if self._usual > floor * _OFF else 0.0
