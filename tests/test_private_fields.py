@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duplex.grading.matching import mismatch
-from duplex.private_fields import PrivateFields
+from duplex.private_fields import SEARCHED, PrivateFields
 from duplex.redact import Redactor
 from duplex.secret_values import environment_secrets, url_secrets
 from duplex.values import Json
@@ -62,6 +62,14 @@ def test_marks_compare_as_their_values_do(values: list[Json]) -> None:
     assert (marked[0] == marked[1]) == (one == two and type(values[0]) is type(values[1]))
     if all(isinstance(value, str) for value in values):
         assert (mismatch(marked[0], marked[1]) is None) == (mismatch(one, two) is None)
+
+
+def test_many_values_and_long_ones_are_still_marked() -> None:
+    values = [f"guest-number-{number}" for number in range(SEARCHED + 100)]
+    fields = private(*values, "x" * 100_000)
+    assert fields.known == SEARCHED + 101
+    assert fields.hide(f"here is {values[5]}") == "here is [redacted 6]"
+    assert fields.hide("x" * 100_000) == "x" * 100_000, "too long to be looked for"
 
 
 def test_names_of_our_own_are_never_private() -> None:

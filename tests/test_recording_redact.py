@@ -197,3 +197,13 @@ def test_what_cannot_be_shown_is_null() -> None:
 def test_headers_and_addresses_in_running_text_lose_their_secrets(text: str, kept: str) -> None:
     assert Redactor().text(text) == kept
     assert Redactor().text(kept) == kept
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["eyj-", "eyJ.", "bearer ", "?a", "://", "authorization ", "Authorization: bearer ", "@"],
+)
+def test_no_text_takes_longer_than_its_length_is_worth(piece: str) -> None:
+    """Were it quadratic, half a million characters would take minutes."""
+    text = (piece * 500_000)[:500_000]
+    assert len(Redactor(["known-secret"]).text(text)) > 0

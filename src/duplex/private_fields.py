@@ -18,6 +18,11 @@ from duplex.values import Json
 
 SHORTEST = 3
 """Letters and digits that a value must have to be found in running text."""
+LONGEST = 200
+"""Characters up to which it is found in any spelling; beyond, only as it stands."""
+SEARCHED = 2_000
+"""Values that are looked for in running text; a peer may show any number of them."""
+_WHOLE = 4_000
 _MARK = re.compile(r"\[redacted \d+\]'*")
 
 
@@ -29,9 +34,10 @@ class PrivateFields:
         self._plain = frozenset(map(_plain, self.names))
         self._families: dict[tuple[str, str], int] = {}
         self._variants: dict[tuple[int, str], int] = {}
+        self._counts: dict[int, int] = {}
         self._in_text: dict[str, str] = {}
         self._spellings: dict[str, None] = {}
-        self._pattern: re.Pattern[str] | None = None
+        self._compiled: re.Pattern[str] | None = None
 
     @property
     def known(self) -> int:
@@ -64,14 +70,13 @@ class PrivateFields:
 
     def hide(self, text: str) -> str:
         """Return a text with every value that has been seen replaced by its mark."""
-        if self._pattern is None:
-            return text
-        return self._pattern.sub(self._replaced, text)
+        pattern = self._pattern
+        return text if pattern is None else pattern.sub(self._replaced, text)
 
     def hide_across(self, pieces: Sequence[str]) -> list[str]:
         """Hide values in a text that came in pieces, also those that lie across two."""
-        whole = "".join(pieces)
-        if self._pattern is None or not whole:
+        whole, pattern = "".join(pieces), self._pattern
+        if pattern is None or not whole:
             return list(pieces)
         starts, at = [], 0
         for piece in pieces:
@@ -79,7 +84,7 @@ class PrivateFields:
             at += len(piece)
         out = [""] * len(pieces)
         index = done = 0
-        for found in (*self._pattern.finditer(whole), None):
+        for found in (*pattern.finditer(whole), None):
             stop = len(whole) if found is None else found.start()
             index = _copied(whole, starts, out, index, done, stop)
             if found is not None:
@@ -93,16 +98,24 @@ class PrivateFields:
         """``said``: how the value stands in running text."""
         family = self._families.setdefault((kind, folded), len(self._families) + 1)
         # What differs only in case or punctuation is told apart by punctuation again.
-        before = sum(1 for number, _ in self._variants if number == family)
-        variant = self._variants.setdefault((family, text), before)
+        variant = self._variants.setdefault((family, text), self._counts.get(family, 0))
+        self._counts[family] = max(variant + 1, self._counts.get(family, 0))
         compact = _compact(said)
-        if len(compact) >= SHORTEST and compact not in self._in_text:
+        searched = SHORTEST <= len(compact) <= _WHOLE and len(self._in_text) < SEARCHED
+        if searched and compact not in self._in_text:
             self._in_text[compact] = f"[redacted {family}]"
             self._spellings[said] = None
+            self._compiled = None
+        return f"[redacted {family}]" + "'" * variant
+
+    @property
+    def _pattern(self) -> re.Pattern[str] | None:
+        """What is looked for in running text, the longest first; None for nothing."""
+        if self._compiled is None and self._spellings:
             longest_first = sorted(self._spellings, key=len, reverse=True)
             any_of = "|".join(map(_spaced, longest_first))
-            self._pattern = re.compile(rf"(?<![^\W_])(?:{any_of})(?![^\W_])", re.IGNORECASE)
-        return f"[redacted {family}]" + "'" * variant
+            self._compiled = re.compile(rf"(?<![^\W_])(?:{any_of})(?![^\W_])", re.IGNORECASE)
+        return self._compiled
 
     def _replaced(self, found: re.Match[str]) -> str:
         text = found.group()
@@ -139,6 +152,8 @@ def _compact(text: str) -> str:
 
 def _spaced(text: str) -> str:
     """A pattern for a value's words and digits, whatever stands between them."""
+    if len(text) > LONGEST:
+        return re.escape(text)
     pattern, before = "", ""
     for piece in re.findall(r"[^\W\d_]+|\d", text):
         if before:

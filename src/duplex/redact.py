@@ -37,7 +37,7 @@ APPLICATIONS_OWN = frozenset(
 _SHAPES = re.compile(
     r"""(?ix)
       \b sk-[a-z0-9_-]{16,}
-    | \b eyj[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}
+    | (?<! [a-z0-9_-] ) eyj[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}
     | \b gh[pousr]_[a-z0-9]{20,}
     | \b xox[abeprs]-[a-z0-9-]{10,}
     | \b akia[a-z0-9]{16} \b
