@@ -7,7 +7,7 @@ BUILT := $(VENV)/.built
 .DEFAULT_GOAL := test
 
 # The whole environment: the extension built in place, speech and test extras.
-$(BUILT): pyproject.toml setup.py $(wildcard src/duplex/*.pyx src/duplex/*.pxd src/duplex/*.h src/duplex/_chain_*.c)
+$(BUILT): pyproject.toml setup.py $(wildcard src/duplex/*.pyx src/duplex/*.pxd src/duplex/*.h src/duplex/_chain_*.c src/duplex/_webrtc_*.c)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[local,dev]'

@@ -20,7 +20,6 @@ MSVC = sys.platform == "win32"
 
 # -ffp-contract=off: no fused multiply-add, so every CPU gives the same bytes.
 FLAGS = [] if MSVC else ["-O1" if DEBUG else "-O3", "-g", "-ffp-contract=off"]
-LIBRARIES = ["dl"] if sys.platform.startswith("linux") else []
 
 DIRECTIVES = {
     "language_level": 3,
@@ -45,14 +44,13 @@ def extension(name: str, *sources: str) -> Extension:
         depends=sorted(str(path) for end in ("*.h", "*.pxd") for path in folder.glob(end)),
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         extra_compile_args=FLAGS,
-        libraries=LIBRARIES,
     )
 
 
 def extensions() -> list[Extension]:
     modules = [
-        extension("_core"),
-        # The effects are compiled for any processor and again for newer ones.
+        # Kernels are compiled for any processor and again for newer ones.
+        extension("_core", "_webrtc_baseline.c", "_webrtc_v3.c"),
         extension("_line", "_chain_baseline.c", "_chain_v3.c"),
         extension("_synth"),
     ]

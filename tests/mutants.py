@@ -141,6 +141,7 @@ def load() -> ModuleType:
     source = mutated(with_playout((SOURCES / "_core.pyx").read_text()))
     kernels = [path.read_text() for path in sorted(SOURCES.glob("_*.h"))]
     kernels += [path.read_text() for path in sorted(SOURCES.glob("_*.pxd"))]
+    kernels += [path.read_text() for path in sorted(SOURCES.glob("_webrtc_*.c"))]
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     key = hashlib.sha256("\0".join([source, *kernels, suffix]).encode()).hexdigest()[:16]
     target = FOLDER / key / f"{NAME}{suffix}"
@@ -168,11 +169,10 @@ def build(folder: Path) -> None:
     project = runpy.run_path(str(ROOT / "setup.py"))
     extension = setuptools.Extension(
         NAME,
-        [f"{NAME}.pyx"],
+        [f"{NAME}.pyx", *map(str, SOURCES.glob("_webrtc_*.c"))],
         include_dirs=[np.get_include(), str(SOURCES)],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         extra_compile_args=[] if project["MSVC"] else ["-O0", "-w"],
-        libraries=project["LIBRARIES"],
     )
     setuptools.setup(
         name=NAME,

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from duplex._line import KERNELS, Line
-from duplex.conditions import Effect
+from duplex.conditions import Effect, Noise
 from duplex.engine import Engine
 from duplex.line import RATES_HZ, build_line
 from duplex.values import Side
@@ -127,3 +127,16 @@ def test_seed_and_leg_choose_the_stream(effect: Effect) -> None:
 
 def test_no_effects_are_no_line() -> None:
     assert build_line((), rate_hz=24_000, seed=1) is None
+
+
+def test_what_is_held_inside_int16_is_counted_alike() -> None:
+    pcm = np.clip(speech(24_000, 4).astype(np.int32) * 6, -32_768, 32_767).astype(np.int16)
+    counts = set()
+    for kernels in KERNELS:
+        for cut in ([len(pcm)], [7, 961, 1, 4_000]):
+            line = build([Noise(kind="white", snr=3)], 24_000, kernels=kernels)
+            noise = np.frombuffer(passed(line, pcm, cut)[1], np.int16)
+            counts.add(line.clipped)
+            total = pcm.astype(np.int32) + noise
+            assert line.clipped == np.count_nonzero((total > 32_767) | (total < -32_768)) > 0
+    assert len(counts) == 1

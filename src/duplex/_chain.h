@@ -21,6 +21,7 @@
 
 #include "_counter.h"
 #include "_mixing.h"
+#include "_white.h"
 #include "_filters.h"
 #include "_level.h"
 #include "_noise.h"
@@ -74,7 +75,7 @@ static int64_t chain_bus(line_t *l, int own, int16_t *x, int16_t *noise, int64_t
 static void chain_part(line_t *l, int16_t *x, int16_t *noise, int64_t n)
 {
     const int64_t at = l->position;
-    double *const signal = l->signals[0] + 8, *const other = l->signals[1] + 8;
+    double *const signal = l->signals[0], *const other = l->signals[1];
     if (l->n_sounds)
         l->clipped += chain_bus(l, 1, x, NULL, n);
     if (l->n_sounds || l->n_beds)
@@ -91,9 +92,9 @@ static void chain_part(line_t *l, int16_t *x, int16_t *noise, int64_t n)
         round_doubles(signal, x, n);
     }
     if (l->microphone.on)
-        microphone_run(&l->microphone, x, l->signals, at, n, l->block);
+        microphone_run(&l->microphone, x, signal, other, at, n, l->block);
     if (l->telephony.on)
-        telephony_run(&l->telephony, x, l->signals, at, n);
+        telephony_run(&l->telephony, x, signal, at, n);
     if (l->loss.model != LOSS_NONE)
         loss_run(&l->loss, l, x, at, n);
 }

@@ -3,7 +3,7 @@
 Everything is counted in samples at the session rate. ``feed`` and ``flush``
 happen between advances; ``advance`` does all the work and in it there is no
 Python callback, no allocation and no lock (the one exception is the webrtc
-detector on machines whose extension does not export the C function). It never
+detector where ours does not decide as the installed one does). It never
 reads a clock and imports nothing of ours. engine.py and detect.py drive it.
 
 How a signal was cut into feeds, and time into ticks, must not show: work is
@@ -61,11 +61,17 @@ cdef extern from "_kernels.h" nogil:
     const int16_t *duplex_fir_24
     const int16_t *duplex_fir_48
 
-cdef extern from "_vad.h" nogil:
-    int vad_open(const char *path) noexcept
-    void *vad_new(int mode) noexcept
-    int vad_process(void *handle, const int16_t *frame, int n) noexcept
-    void vad_free(void *handle) noexcept
+cdef extern from "_webrtc.h" nogil:
+    enum:
+        # 8 kHz samples in one 10 ms frame of the webrtc detector.
+        VAD_FRAME "WEBRTC_FRAME"
+    ctypedef struct webrtc_t:
+        pass
+    ctypedef int (*webrtc_pair_fn)(webrtc_t *, const int16_t *, webrtc_t *,
+                                   const int16_t *) noexcept nogil
+    void webrtc_init(webrtc_t *w) noexcept
+    webrtc_pair_fn webrtc_baseline_fn() noexcept
+    webrtc_pair_fn webrtc_v3_fn() noexcept
 
 cdef extern from "_edge.h" nogil:
     enum: EDGE_LEAD
@@ -105,8 +111,7 @@ cdef enum:
     EVENTS = 8192
     # Segments of one side that may wait until the other side's speech is known too.
     WAITING = 1024
-    # 8 kHz samples in one 10 ms frame of the webrtc detector, and its mode.
-    VAD_FRAME = 80
+    # The aggressiveness of the webrtc detector.
     VAD_MODE = 2
 
 VOICED_RMS_THRESHOLD = VOICED_RMS
@@ -134,7 +139,7 @@ cdef struct Ear:
     int16_t *buffer
     int64_t fill
     uint64_t energy
-    void *native
+    webrtc_t *webrtc
     PyObject *fallback
     bint voiced
     int64_t opened       # start of the open segment
@@ -165,43 +170,48 @@ def _self_test_frames():
     return frames
 
 
-def webrtc_agrees(path: str, peer) -> bool:
-    """Say whether the C function in the extension at ``path`` decides as ``peer`` does.
+def webrtc_agrees(peer) -> bool:
+    """Say whether our webrtc detector decides as ``peer`` does, in every build and on both sides.
 
-    ``peer`` decides 10 ms of 8 kHz PCM as ``webrtcvad.Vad(2)`` does. False also when
-    the extension does not export what is needed.
+    ``peer`` decides 10 ms of 8 kHz PCM as ``webrtcvad.Vad(2)`` does.
     """
     cdef const unsigned char[::1] view
     cdef int16_t frame[VAD_FRAME]
-    cdef void *handle
-    if vad_open(path.encode()) != 0:
-        return False
-    handle = vad_new(VAD_MODE)
-    if handle == NULL:
-        return False
-    try:
-        for pcm in _self_test_frames():
-            view = pcm
-            memcpy(frame, &view[0], sizeof(frame))
-            if vad_process(handle, frame, VAD_FRAME) != int(peer.is_speech(pcm, 8000)):
+    cdef int16_t silence[VAD_FRAME]
+    cdef const int16_t *heard[2]
+    cdef webrtc_t detectors[4][2]
+    cdef webrtc_pair_fn builds[2]
+    cdef int k, side, both
+    builds[0], builds[1] = webrtc_baseline_fn(), webrtc_v3_fn()
+    memset(silence, 0, sizeof(silence))
+    heard[0], heard[1] = frame, silence
+    for k in range(4):
+        webrtc_init(&detectors[k][0])
+        webrtc_init(&detectors[k][1])
+    for pcm in _self_test_frames():
+        view = pcm
+        memcpy(frame, &view[0], sizeof(frame))
+        wanted = bool(peer.is_speech(pcm, 8000))
+        for k in range(4):
+            side = k % 2
+            if builds[k // 2] == NULL:
+                continue
+            both = builds[k // 2](&detectors[k][0], heard[side], &detectors[k][1], heard[1 - side])
+            if both != wanted << side:
                 return False
-        return True
-    finally:
-        vad_free(handle)
+    return True
 
 
 def native_webrtc() -> bool:
-    """Say whether the webrtc detector's C function can be called directly.
+    """Say whether our webrtc detector may stand for the installed one.
 
-    The first call looks for it in the installed extension and compares its
-    decisions with the Python call's; later calls repeat the answer.
+    The first call compares the decisions of both; later calls repeat the answer.
     """
     global native_vad, native_vad_tried
     if not native_vad_tried:
-        import _webrtcvad
         import webrtcvad
 
-        native_vad = webrtc_agrees(_webrtcvad.__file__, webrtcvad.Vad(VAD_MODE))
+        native_vad = webrtc_agrees(webrtcvad.Vad(VAD_MODE))
         native_vad_tried = True
     return native_vad
 
@@ -250,6 +260,7 @@ cdef class Engine:
     cdef int taps
     cdef const int16_t *fir
     cdef bint wide
+    cdef webrtc_pair_fn pair     # NULL unless our webrtc detector hears
     cdef readonly int64_t decided
     cdef readonly int64_t settled    # the floor is known up to here
     cdef int holder
@@ -336,9 +347,13 @@ cdef class Engine:
         if self.detector == WEBRTC:
             ear.fill = self.ahead
             if native and native_webrtc():
-                ear.native = vad_new(VAD_MODE)
-                if ear.native == NULL:
+                ear.webrtc = <webrtc_t *>calloc(1, sizeof(webrtc_t))
+                if ear.webrtc == NULL:
                     raise MemoryError
+                webrtc_init(ear.webrtc)
+                self.pair = webrtc_v3_fn() if self.wide else NULL
+                if self.pair == NULL:
+                    self.pair = webrtc_baseline_fn()
             else:
                 import webrtcvad
 
@@ -387,7 +402,7 @@ cdef class Engine:
             free(self.ears[side].buffer)
             free(self.ears[side].edge)
             free(self.ears[side].waiting)
-            vad_free(self.ears[side].native)
+            free(self.ears[side].webrtc)
         free(self.mixture)
         free(self.log.events)
 
@@ -599,15 +614,14 @@ cdef class Engine:
 
     cdef int _play(self, int64_t n) noexcept nogil:
         """Advance ``n`` samples; -1 when a detector failed."""
-        cdef int64_t done = 0, step, mark
-        cdef int side
+        cdef int64_t done = 0, sent = 0, step, mark
+        cdef int side, status = 0
         for side in range(2):
             playout_notice(&self.rings[side], self.position)
-        while done < n:
+        while done < n and status == 0:
             step = min(n - done, self.decided + self.frame + self.ahead - self.position)
+            step = min(step, self.block - self.position % self.block)
             mark = self.log.n
-            if self.holding or self.lined:
-                step = min(step, self.block - self.position % self.block)
             if self.holding:
                 if self.position % self.block == 0:
                     playout_move_hold(&self.rings[0], &self.log, self.position)
@@ -617,33 +631,36 @@ cdef class Engine:
                              step)
             self._order(mark)
             self._listen(done, step)
-            if self.lined:
-                self._send(done, step)
-            self.clipped += duplex_mix_of(self.wide, self.sent[0] + done, self.sent[1] + done,
-                                          self.mixture + done, step)
             self.position += step
             done += step
-            self.span = done
             if self.holding and self.position % self.block == 0:
                 playout_end_block(&self.rings[0])
                 playout_end_block(&self.rings[1])
             if self.position == self.decided + self.frame + self.ahead and self._decide() < 0:
-                return -1
-        return 0
+                status = -1
+            # No ear hears what comes of this, so it is done in blocks and not in steps.
+            if self.position % self.block == 0 or done == n or status < 0:
+                self._send(sent, done - sent)
+                sent = self.span = done
+        return status
 
     cdef void _send(self, int64_t done, int64_t n) noexcept nogil:
-        """Pass both sides through their lines, then tell each what its speaker was played.
+        """Pass both sides through their lines, tell each what its speaker was played, and mix.
 
-        An acoustic echo hears the other side no later than 20 ms ago, and a step is no
-        longer, so neither leg has to be the first.
+        At most a block at a time. An acoustic echo hears the other side no later than
+        20 ms ago, so neither leg has to be the first.
         """
         cdef int side
-        for side in range(2):
-            if self.legs[side] != NULL:
-                leg_send(self.legs[side], self.out[side] + done, self.sent[side] + done, done, n)
-        for side in range(2):
-            if self.legs[side] != NULL:
-                leg_hear(self.legs[side], self.sent[1 - side] + done, n)
+        if self.lined:
+            for side in range(2):
+                if self.legs[side] != NULL:
+                    leg_send(self.legs[side], self.out[side] + done, self.sent[side] + done,
+                             done, n)
+            for side in range(2):
+                if self.legs[side] != NULL:
+                    leg_hear(self.legs[side], self.sent[1 - side] + done, n)
+        self.clipped += duplex_mix_of(self.wide, self.sent[0] + done, self.sent[1] + done,
+                                      self.mixture + done, n)
 
     # ---- the ears and the floor ----
 
@@ -669,38 +686,56 @@ cdef class Engine:
     cdef int _voiced(self, Ear *ear, int64_t n) noexcept nogil:
         """Decide the frame whose first ``n`` samples exist; -1 on failure."""
         cdef int16_t frame[VAD_FRAME]
-        cdef const int16_t *narrow = ear.buffer
-        cdef int64_t whole = self.frame + 2 * self.ahead
         cdef bint loud
+        cdef int answer
         if self.detector == RMS:
             loud = ear.energy >= <uint64_t>VOICED_RMS * VOICED_RMS * <uint64_t>n
             ear.energy = 0
             return loud
+        answer = ask_python(ear, self._narrow(ear, frame))
+        self._next_frame(ear)
+        return answer
+
+    cdef int _voiced_both(self) noexcept nogil:
+        """Decide the frame of both sides at once; bits of who speaks."""
+        cdef int16_t frames[2][VAD_FRAME]
+        cdef int both = self.pair(
+            self.ears[0].webrtc, self._narrow(&self.ears[0], frames[0]),
+            self.ears[1].webrtc, self._narrow(&self.ears[1], frames[1]))
+        self._next_frame(&self.ears[0])
+        self._next_frame(&self.ears[1])
+        return both
+
+    cdef const int16_t *_narrow(self, Ear *ear, int16_t *frame) noexcept nogil:
+        """Return the frame at 8 kHz, in ``frame`` or where it is."""
+        cdef int64_t whole = self.frame + 2 * self.ahead
         memset(ear.buffer + ear.fill, 0, (whole - ear.fill) * sizeof(int16_t))
-        if self.factor > 1:
-            duplex_decimate(self.wide, ear.buffer, self.fir, self.taps, self.factor, frame, VAD_FRAME)
-            narrow = frame
-        cdef int answer
-        if ear.native != NULL:
-            answer = vad_process(ear.native, narrow, VAD_FRAME)
-        else:
-            answer = ask_python(ear, narrow)
+        if self.factor == 1:
+            return ear.buffer
+        duplex_decimate(self.wide, ear.buffer, self.fir, self.taps, self.factor, frame, VAD_FRAME)
+        return frame
+
+    cdef void _next_frame(self, Ear *ear) noexcept nogil:
         # Before the end every fill is whole; after it what was ahead is now behind.
         memmove(ear.buffer, ear.buffer + self.frame, 2 * self.ahead * sizeof(int16_t))
         ear.fill = max(0, ear.fill - self.frame)
-        return answer
 
     cdef int _decide(self) noexcept nogil:
         """Decide the next frame of both sides, [decided, end), and move the floor."""
         cdef int64_t start = self.decided
         cdef int64_t end = min(start + self.frame, self.position)
-        cdef int side, answer, holder = 0
+        cdef int side, answer, both = 0, holder = 0
         if self.detector == EDGE:
             self.decided = end
             self._hear_out()
             return 0
+        if self.pair != NULL:
+            both = self._voiced_both()
         for side in range(2):
-            answer = self._voiced(&self.ears[side], end - start)
+            if self.pair != NULL:
+                answer = (both >> side) & 1
+            else:
+                answer = self._voiced(&self.ears[side], end - start)
             if answer < 0:
                 return -1
             holder |= answer << side

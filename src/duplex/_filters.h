@@ -1,80 +1,113 @@
-/* Recursive filters of second order, four samples at a time.
+/* Recursive filters of second order, two samples and two sections at a time.
  *
- * A section b(z)/(1 + a1 z^-1 + a2 z^-2) is multiplied above and below by what makes
- * its denominator one of z^-4 (scattered look-ahead, Parhi and Messerschmitt 1989):
- * nine taps of the input and the outputs of four and eight samples ago. So four
- * samples do not wait for each other, and each is still the same sum in the same
- * order however the signal was cut. Coefficients come from Python, as they are
- * doubles that no rounding here may touch. Included by _chain.h only.
+ * A section b(z)/(1 + a1 z^-1 + a2 z^-2) is multiplied above and below by its own
+ * denominator's mirror image, which leaves one of z^-2 (scattered look-ahead, Parhi and
+ * Messerschmitt 1989): five taps of the input and the outputs of two and four samples
+ * ago. So two samples do not wait for each other, the next section has work while
+ * one waits for itself, and each sample is still the same sum in the same order however
+ * the signal was cut. Coefficients come from Python, as they are doubles that no
+ * rounding here may touch. Included by _chain.h only.
  */
 
-/* y of one sample, given the input and output that led up to it. */
-static inline double section_one(const line_section *s, const double *x, double y4, double y8)
+#if DUPLEX_SSE2
+
+/* The last of a pair and the first of the next. */
+#define BETWEEN(before, now) _mm_shuffle_pd(before, now, 1)
+
+/* A section and its past as pairs of samples: odd[k] ends where even[k] begins. */
+typedef struct {
+    __m128d c[5], a2, a4;
+    __m128d x2, x3, x4, y2, y4;
+} section_pair;
+
+static inline void section_load(section_pair *p, const line_section *s)
 {
-    double sum = s->c[0] * x[0];
     int k;
-    for (k = 1; k < 9; k++)
-        sum += s->c[k] * x[-k];
-    return (sum + s->a8 * y8) + s->a4 * y4;
+    for (k = 0; k < 5; k++)
+        p->c[k] = _mm_set1_pd(s->c[k]);
+    p->a2 = _mm_set1_pd(s->a2);
+    p->a4 = _mm_set1_pd(s->a4);
+    p->x2 = _mm_loadu_pd(s->x + 2);
+    p->x3 = _mm_loadu_pd(s->x + 1);
+    p->x4 = _mm_loadu_pd(s->x);
+    p->y2 = _mm_loadu_pd(s->y + 2);
+    p->y4 = _mm_loadu_pd(s->y);
 }
 
-#if defined(__GNUC__)
-typedef double four __attribute__((vector_size(32), aligned(8)));
-typedef double four_in_memory __attribute__((vector_size(32), aligned(8), may_alias));
+static inline void section_store(const section_pair *p, line_section *s)
+{
+    _mm_storeu_pd(s->x + 2, p->x2);
+    _mm_storeu_pd(s->x, p->x4);
+    _mm_storeu_pd(s->y + 2, p->y2);
+    _mm_storeu_pd(s->y, p->y4);
+}
 
-#define load_four(x) (*(const four_in_memory *)(x))
+/* Two samples of what a section makes of two. */
+static inline __m128d section_step(section_pair *p, __m128d x)
+{
+    const __m128d x1 = BETWEEN(p->x2, x);
+    __m128d y = _mm_mul_pd(p->c[0], x);
+    y = _mm_add_pd(y, _mm_mul_pd(p->c[1], x1));
+    y = _mm_add_pd(y, _mm_mul_pd(p->c[2], p->x2));
+    y = _mm_add_pd(y, _mm_mul_pd(p->c[3], p->x3));
+    y = _mm_add_pd(y, _mm_mul_pd(p->c[4], p->x4));
+    y = _mm_add_pd(_mm_add_pd(y, _mm_mul_pd(p->a4, p->y4)), _mm_mul_pd(p->a2, p->y2));
+    p->x3 = x1;
+    p->x4 = p->x2;
+    p->x2 = x;
+    p->y4 = p->y2;
+    p->y2 = y;
+    return y;
+}
+
 #endif
 
-/* x and y have room for eight samples before them. */
-static void section_run(line_section *s, double *x, double *y, int64_t n)
+/* The same of one sample. */
+static inline double section_one(line_section *s, double x)
+{
+    double y = s->c[0] * x;
+    y += s->c[1] * s->x[3];
+    y += s->c[2] * s->x[2];
+    y += s->c[3] * s->x[1];
+    y += s->c[4] * s->x[0];
+    y = (y + s->a4 * s->y[0]) + s->a2 * s->y[2];
+    memmove(s->x, s->x + 1, 3 * sizeof(double));
+    memmove(s->y, s->y + 1, 3 * sizeof(double));
+    s->x[3] = x;
+    s->y[3] = y;
+    return y;
+}
+
+/* Filter n samples in place by sections one, and two unless it is NULL. */
+static void sections_run(line_section *one, line_section *two, double *x, int64_t n)
 {
     int64_t i = 0;
-    int k;
-    for (k = 0; k < 8; k++) {
-        x[k - 8] = s->x[k];
-        y[k - 8] = s->y[k];
+#if DUPLEX_SSE2
+    section_pair a, b;
+    section_load(&a, one);
+    if (two == NULL)
+        for (; i + 2 <= n; i += 2)
+            _mm_storeu_pd(x + i, section_step(&a, _mm_loadu_pd(x + i)));
+    else {
+        section_load(&b, two);
+        for (; i + 2 <= n; i += 2)
+            _mm_storeu_pd(x + i, section_step(&b, section_step(&a, _mm_loadu_pd(x + i))));
+        section_store(&b, two);
     }
-#if defined(__GNUC__)
-    {
-        four y8 = load_four(y - 8), y4 = load_four(y - 4);
-        const double c0 = s->c[0], c1 = s->c[1], c2 = s->c[2], c3 = s->c[3], c4 = s->c[4];
-        const double c5 = s->c[5], c6 = s->c[6], c7 = s->c[7], c8 = s->c[8];
-        const double a4 = s->a4, a8 = s->a8;
-        for (; i + 4 <= n; i += 4) {
-            four sum = c0 * load_four(x + i);
-            sum += c1 * load_four(x + i - 1);
-            sum += c2 * load_four(x + i - 2);
-            sum += c3 * load_four(x + i - 3);
-            sum += c4 * load_four(x + i - 4);
-            sum += c5 * load_four(x + i - 5);
-            sum += c6 * load_four(x + i - 6);
-            sum += c7 * load_four(x + i - 7);
-            sum += c8 * load_four(x + i - 8);
-            sum = (sum + a8 * y8) + a4 * y4;
-            *(four_in_memory *)(y + i) = sum;
-            y8 = y4;
-            y4 = sum;
-        }
-    }
+    section_store(&a, one);
 #endif
-    for (; i < n; i++)
-        y[i] = section_one(s, x + i, y[i - 4], y[i - 8]);
-    for (k = 0; k < 8; k++) {
-        s->x[k] = x[n + k - 8];
-        s->y[k] = y[n + k - 8];
+    for (; i < n; i++) {
+        x[i] = section_one(one, x[i]);
+        if (two != NULL)
+            x[i] = section_one(two, x[i]);
     }
 }
 
-/* Filter ``signal`` of at most LINE_BLOCK samples by way of ``other``; return where the result
- * is. Both have room for eight samples before them. */
-static double *cascade_run(line_cascade *cascade, double *signal, double *other, int64_t n)
+/* Filter a signal in place. */
+static void cascade_run(line_cascade *cascade, double *signal, int64_t n)
 {
     int k;
-    for (k = 0; k < cascade->n; k++) {
-        double *const filtered = other;
-        section_run(&cascade->sections[k], signal, other, n);
-        other = signal;
-        signal = filtered;
-    }
-    return signal;
+    for (k = 0; k < cascade->n; k += 2)
+        sections_run(&cascade->sections[k], k + 1 < cascade->n ? &cascade->sections[k + 1] : NULL,
+                     signal, n);
 }

@@ -93,7 +93,7 @@ static void level_follow(line_voice *v)
 
 static void voice_hear(line_voice *v, const int16_t *x, int64_t n)
 {
-    v->energy += duplex_energy(x, n);
+    v->energy += duplex_energy_of(LINE_IS_WIDE, x, n);
     if (!v->follow)
         return;
     while (n > 0) {

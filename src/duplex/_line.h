@@ -24,7 +24,7 @@ enum {
     LINE_BLOCK = 960,    /* samples in 20 ms at 48 kHz */
     LINE_WHITE = 128,    /* samples made from one set of counters */
     LINE_TAPS = 160,     /* of the telephone's filter at 48 kHz */
-    LINE_PHASE = 32,     /* of which one sample out of the telephone takes so many */
+    LINE_PHASE = 26,     /* of which one sample out of the telephone takes so many: even */
     LINE_LINES = 8,      /* of the reverberation */
     LINE_PAST = 4096     /* samples a concealment may look back, a power of two */
 };
@@ -113,8 +113,8 @@ typedef struct {
 
 /* One section in the form of _filters.h and its past. */
 typedef struct {
-    double c[9], a4, a8;
-    double x[8], y[8];
+    double c[5], a2, a4;
+    double x[4], y[4];   /* the oldest first */
 } line_section;
 
 typedef struct {
@@ -190,8 +190,9 @@ typedef struct line_t {
     line_telephony telephony;
     line_loss loss;
     float bus[LINE_BLOCK];
-    float white[LINE_WHITE];
-    double signals[3][LINE_BLOCK + 8]; /* eight samples of past before each */
+    float white[LINE_WHITE]; /* the run of a bed that a stretch ended in, at a gain of 1 */
+    uint64_t white_key, white_run; /* whose it is, and its number from 1 on; 0: none */
+    double signals[2][LINE_BLOCK];
     int16_t mixed[LINE_BLOCK];
     uint8_t *mask;         /* one byte a packet that began: lost or not */
     int64_t n_mask, mask_room;

@@ -66,6 +66,13 @@ def round_trip(int law, cnp.ndarray pcm not None, kernels=None):
     return made
 
 
+cdef int _check_pcm(cnp.ndarray pcm, int64_t n) except -1:
+    if (cnp.PyArray_TYPE(pcm) != cnp.NPY_INT16 or cnp.PyArray_NDIM(pcm) != 1
+            or not cnp.PyArray_ISCARRAY_RO(pcm) or cnp.PyArray_DIM(pcm, 0) != n):
+        raise TypeError("audio must be contiguous 1-dimensional int16 of one length")
+    return 0
+
+
 @cython.final
 cdef class Line:
     """One leg. ``rate_hz`` 8000 to 48000; ``expected`` is the RMS of active speech.
@@ -247,17 +254,17 @@ cdef class Line:
             raise ValueError(f"a filter has at most {LINE_SECTIONS} sections")
         cascade.n = len(sections)
         for k in range(cascade.n):
-            taps, four, eight = sections[k]
-            for j in range(9):
+            taps, two, four = sections[k]
+            for j in range(5):
                 cascade.sections[k].c[j] = taps[j]
+            cascade.sections[k].a2 = two
             cascade.sections[k].a4 = four
-            cascade.sections[k].a8 = eight
         return 0
 
     def set_microphone(self, band, muffled=(), uint64_t key=0, uint64_t muffle_below=0,
                        double gain=1.0, bint agc=False, int dc=0, int clip=32768,
                        int bits=16) -> None:
-        """Set the microphone; filters are sections of (nine taps, a4, a8)."""
+        """Set the microphone; filters are sections of (five taps, a2, a4)."""
         cdef line_microphone *m = &self.state.microphone
         self._fresh()
         self._set_cascade(&m.band, band)
@@ -359,27 +366,27 @@ cdef class Line:
         ``played`` is what the speaker was played meanwhile, for an acoustic echo;
         silence when None.
         """
-        cdef int64_t n = cnp.PyArray_DIM(pcm, 0), done = 0, m
-        for array in (pcm, played):
-            if array is not None and (array.dtype != np.int16 or array.ndim != 1
-                                      or not array.flags.c_contiguous or len(array) != n):
-                raise TypeError("audio must be contiguous 1-dimensional int16 of one length")
+        cdef int64_t n = cnp.PyArray_SIZE(pcm), done = 0, m
+        _check_pcm(pcm, n)
+        if played is not None:
+            _check_pcm(played, n)
+        elif self.leg.acoustic:
+            played = np.zeros(n, np.int16)
         cdef cnp.npy_intp length = n
         made = cnp.PyArray_SimpleNew(1, &length, cnp.NPY_INT16)
-        silence = np.zeros(self.state.block, np.int16)
         cdef const int16_t *x = <const int16_t *>cnp.PyArray_DATA(pcm)
         cdef int16_t *y = <int16_t *>cnp.PyArray_DATA(made)
-        cdef const int16_t *far = <const int16_t *>cnp.PyArray_DATA(silence)
-        cdef bint hears = played is not None
+        cdef const int16_t *far = NULL
         self.reserve(max(n, 1))
         self.leg.span = self.state.n_mask = 0
-        if hears:
+        if self.leg.acoustic:
             far = <const int16_t *>cnp.PyArray_DATA(played)
         with nogil:
             while done < n:
                 m = min(n - done, self.state.block - self.state.position % self.state.block)
                 leg_send(&self.leg, x + done, y + done, done, m)
-                leg_hear(&self.leg, far + done if hears else far, m)
+                if far != NULL:
+                    leg_hear(&self.leg, far + done, m)
                 done += m
         self.leg.span = n
         return made

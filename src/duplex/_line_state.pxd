@@ -62,9 +62,9 @@ cdef extern from "_line.h" nogil:
         double gains[8]
         double wet
     ctypedef struct line_section:
-        double c[9]
+        double c[5]
+        double a2
         double a4
-        double a8
     ctypedef struct line_cascade:
         int n
         line_section sections[8]
@@ -91,7 +91,7 @@ cdef extern from "_line.h" nogil:
         int span
         int taps
         int16_t down[160]
-        int16_t up[6][32]
+        int16_t up[6][26]
         line_cascade band
         double gain
         int law

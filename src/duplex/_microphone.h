@@ -43,15 +43,12 @@ static inline double muffled(const line_microphone *m, int64_t at)
     return near >= m->muffle_fade ? 1.0 : (double)near / (double)m->muffle_fade;
 }
 
-/* ``signal`` is one of the three; the others are free. */
-static void microphone_muffle(line_microphone *m, double (*signals)[LINE_BLOCK + 8],
-                              double *signal, int64_t at, int64_t n)
+static void microphone_muffle(line_microphone *m, double *signal, double *dull, int64_t at,
+                              int64_t n)
 {
-    double *const free_one = signals[signal == signals[0] + 8] + 8;
-    double *dull;
     int64_t i;
-    memcpy(free_one, signal, (size_t)n * sizeof(double));
-    dull = cascade_run(&m->muffled, free_one, signals[2] + 8, n);
+    memcpy(dull, signal, (size_t)n * sizeof(double));
+    cascade_run(&m->muffled, dull, n);
     if (at + n <= m->muffle_start || at >= m->muffle_end)
         return;
     for (i = 0; i < n; i++)
@@ -72,19 +69,19 @@ static void microphone_convert(const line_microphone *m, int16_t *x, int64_t n)
     }
 }
 
-static void microphone_run(line_microphone *m, int16_t *x, double (*signals)[LINE_BLOCK + 8],
+/* ``signal`` and ``dull`` have room for n. */
+static void microphone_run(line_microphone *m, int16_t *x, double *signal, double *dull,
                            int64_t at, int64_t n, int64_t block)
 {
-    double *signal = signals[0] + 8;
     int64_t i;
     if (m->band.n == 0 && m->muffle_below == 0 && !m->agc && m->gain == 1.0f) {
         microphone_convert(m, x, n);
         return;
     }
     widen(x, signal, n);
-    signal = cascade_run(&m->band, signal, signals[1] + 8, n);
+    cascade_run(&m->band, signal, n);
     if (m->muffle_below)
-        microphone_muffle(m, signals, signal, at, n);
+        microphone_muffle(m, signal, dull, at, n);
     if (m->agc) {
         for (i = 0; i < n; i++)
             signal[i] *= (double)ramp_at(&m->agc_ramp, at % block + i, block);

@@ -59,28 +59,50 @@ static void widen(const int16_t *restrict x, double *restrict y, int64_t n)
         y[i] = (double)x[i];
 }
 
+/* How many samples changed when they were held: two bits each in ``same`` are not set. */
+static inline int64_t held_of(uint32_t same)
+{
+    int64_t held = 0;
+    for (same = ~same; same; same >>= 2)
+        held += same & 1;
+    return held;
+}
+
 /* noise = bus, rounded; x += noise, held inside int16; returns how many samples were held. */
 static int64_t bus_finish(const float *restrict bus, int16_t *restrict noise, int16_t *restrict x,
                           int64_t n)
 {
     int64_t held = 0, i = 0;
+    /* The processor rounds to even by default, as round_float does. */
+#if defined(LINE_WIDE)
+    for (; i + 16 <= n; i += 16) {
+        const __m256i low = _mm256_cvtps_epi32(_mm256_loadu_ps(bus + i));
+        const __m256i high = _mm256_cvtps_epi32(_mm256_loadu_ps(bus + i + 8));
+        /* Packs within halves, so the two middle quarters change places. */
+        const __m256i y = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8);
+        const __m256i before = _mm256_loadu_si256((const __m256i *)(x + i));
+        const __m256i sum = _mm256_adds_epi16(before, y);
+        const __m256i same = _mm256_cmpeq_epi16(sum, _mm256_add_epi16(before, y));
+        const uint32_t bits = (uint32_t)_mm256_movemask_epi8(same);
+        if (bits != 0xffffffffu)
+            held += held_of(bits);
+        _mm256_storeu_si256((__m256i *)(noise + i), y);
+        _mm256_storeu_si256((__m256i *)(x + i), sum);
+    }
+#endif
 #if DUPLEX_SSE2
-    __m128i differ = _mm_setzero_si128();
     for (; i + 8 <= n; i += 8) {
-        /* The processor rounds to even by default, as round_float does. */
         const __m128i low = _mm_cvtps_epi32(_mm_loadu_ps(bus + i));
         const __m128i high = _mm_cvtps_epi32(_mm_loadu_ps(bus + i + 4));
         const __m128i y = _mm_packs_epi32(low, high);
         const __m128i before = _mm_loadu_si128((const __m128i *)(x + i));
         const __m128i sum = _mm_adds_epi16(before, y);
-        differ = _mm_or_si128(differ, _mm_xor_si128(sum, _mm_add_epi16(before, y)));
+        const __m128i same = _mm_cmpeq_epi16(sum, _mm_add_epi16(before, y));
+        const uint32_t bits = (uint32_t)_mm_movemask_epi8(same) | 0xffff0000u;
+        if (bits != 0xffffffffu)
+            held += held_of(bits);
         _mm_storeu_si128((__m128i *)(noise + i), y);
         _mm_storeu_si128((__m128i *)(x + i), sum);
-    }
-    if (_mm_movemask_epi8(_mm_cmpeq_epi8(differ, _mm_setzero_si128())) != 0xffff) {
-        int64_t k;
-        for (k = 0; k < i; k++)
-            held += x[k] == 32767 || x[k] == -32768;
     }
 #endif
     for (; i < n; i++) {

@@ -16,17 +16,35 @@ static void bed_begin_block(line_bed *bed, const line_voice *voice, double expec
     bed->ramp.to = gain;
 }
 
+/* The run that a stretch begins or ends in the middle of. */
+static const float *white_part(line_t *l, uint64_t key, uint64_t run)
+{
+    const white_gain plain = {1.0f, 0.0f, 0};
+    if (l->white_run != run + 1 || l->white_key != key) {
+        white_run(key, run, &plain, l->white);
+        l->white_key = key;
+        l->white_run = run + 1;
+    }
+    return l->white;
+}
+
 static void bed_white(const line_bed *bed, line_t *l, int64_t n, int first)
 {
+    const line_ramp *const r = &bed->ramp;
+    white_gain gain = {r->from, (r->to - r->from) / (float)l->block, 0};
     int64_t done = 0;
     while (done < n) {
-        const int64_t at = l->position + done;
-        const int64_t into = at % LINE_WHITE;
+        const int64_t at = l->position + done, into = at % LINE_WHITE;
+        const uint64_t run = (uint64_t)(at / LINE_WHITE);
         int64_t m = LINE_WHITE - into;
         if (m > n - done)
             m = n - done;
-        white_run(bed->key, (uint64_t)(at / LINE_WHITE), l->white);
-        add_floats(l->bus + done, l->white + into, m, &bed->ramp, at % l->block, l->block, first);
+        gain.at = (int32_t)(at % l->block);
+        if (first && m == LINE_WHITE)
+            white_run(bed->key, run, &gain, l->bus + done);
+        else
+            add_floats(l->bus + done, white_part(l, bed->key, run) + into, m, r, gain.at,
+                       l->block, first);
         done += m;
     }
 }

@@ -17,15 +17,13 @@ static void interpolate(const int16_t *z, const int32_t *pairs, const int16_t *h
     const __m256i half = _mm256_set1_epi32(1 << 13);
     for (; m < n; m += 8) {
         __m256i low = half, high = _mm256_setzero_si256();
-        for (k = 0; k < LINE_PHASE; k += 4) {
-            int32_t one, two;
-            memcpy(&one, h + k, sizeof one);
-            memcpy(&two, h + k + 2, sizeof two);
-            low = _mm256_add_epi32(
-                low, _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(pairs + m + k)),
-                                       _mm256_set1_epi32(one)));
-            high = _mm256_add_epi32(
-                high, _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(pairs + m + k + 2)),
+        /* Two sums, so that one need not wait for the other. */
+        for (k = 0; k < LINE_PHASE; k += 2) {
+            __m256i *const sum = k & 2 ? &high : &low;
+            int32_t two;
+            memcpy(&two, h + k, sizeof two);
+            *sum = _mm256_add_epi32(
+                *sum, _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(pairs + m + k)),
                                         _mm256_set1_epi32(two)));
         }
         low = _mm256_srai_epi32(_mm256_add_epi32(low, high), 14);
@@ -80,14 +78,13 @@ static void pair_up(const int16_t *z, int32_t *pairs, int64_t n)
 }
 
 /* The 8 kHz part: band, gain, codec. */
-static void telephony_narrow(line_telephony *t, int16_t *z, double (*signals)[LINE_BLOCK + 8],
+static void telephony_narrow(line_telephony *t, int16_t *z, double *signal,
                              int64_t n)
 {
-    double *signal = signals[0] + 8;
     const double gain = t->gain;
     int64_t i;
     widen(z, signal, n);
-    signal = cascade_run(&t->band, signal, signals[1] + 8, n);
+    cascade_run(&t->band, signal, n);
     for (i = 0; i < n; i++)
         signal[i] *= gain;
     round_doubles(signal, z, n);
@@ -115,7 +112,7 @@ static void weave(const line_telephony *t, int16_t *x, const int64_t *starts, in
             x[starts[phase] + m * factor] = t->phases[phase][m];
 }
 
-static void telephony_run(line_telephony *t, int16_t *x, double (*signals)[LINE_BLOCK + 8],
+static void telephony_run(line_telephony *t, int16_t *x, double *signal,
                           int64_t at, int64_t n)
 {
     const int64_t factor = t->factor, lead = t->span - 1;
@@ -125,14 +122,14 @@ static void telephony_run(line_telephony *t, int16_t *x, double (*signals)[LINE_
     int64_t starts[6]; /* where each phase begins */
     int phase;
     if (factor == 1) {
-        telephony_narrow(t, x, signals, n);
+        telephony_narrow(t, x, signal, n);
         return;
     }
     memcpy(t->past + lead, x, (size_t)n * sizeof(int16_t));
     if (groups > 0) {
         duplex_decimate(LINE_IS_WIDE, t->past + (first * factor - at), t->down, t->taps,
                         (int)factor, fresh, (int)((groups + 3) / 4 * 4));
-        telephony_narrow(t, fresh, signals, groups);
+        telephony_narrow(t, fresh, signal, groups);
     }
     pair_up(t->narrow, t->pairs, LINE_PHASE + groups);
     for (phase = 0; phase < factor; phase++) {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 UNIT = 2**24
-PHASE_TAPS = 32
+PHASE_TAPS = 26
 """Taps of one phase of the telephone's filter, zero padded."""
 NARROW_HZ = 8_000
 _PASS_HZ, _STOP_HZ = 3_400, 4_600
@@ -24,7 +24,7 @@ _MOST_Q15 = 32_767
 Section = tuple[float, float, float, float, float]
 """b0, b1, b2, a1, a2 of a second-order section, a0 being 1."""
 Looked = tuple[tuple[float, ...], float, float]
-"""The same section as kernels run it: nine taps, and the outputs 4 and 8 samples ago."""
+"""The same section as kernels run it: five taps, and the outputs 2 and 4 samples ago."""
 
 
 def rounded(value: float) -> float:
@@ -56,12 +56,10 @@ def _section(*coefficients: float) -> Section:
 
 
 def looked_ahead(section: Section) -> Looked:
-    """Multiply numerator and denominator so that only z^-4 and z^-8 are fed back."""
+    """Multiply numerator and denominator so that only z^-2 and z^-4 are fed back."""
     b0, b1, b2, a1, a2 = section
-    # D(z) D(-z) = 1 + p z^-2 + q z^-4, and that with its own mirror image.
-    p, q = 2 * a2 - a1 * a1, a2 * a2
-    taps = _times(_times((b0, b1, b2), (1.0, -a1, a2)), (1.0, 0.0, -p, 0.0, q))
-    return taps, p * p - 2 * q, -q * q
+    # D(z) D(-z) = 1 + (2 a2 - a1^2) z^-2 + a2^2 z^-4.
+    return _times((b0, b1, b2), (1.0, -a1, a2)), a1 * a1 - 2 * a2, -a2 * a2
 
 
 def _times(one: Sequence[float], two: Sequence[float]) -> tuple[float, ...]:
