@@ -160,6 +160,12 @@ def test_the_estimate_is_calls_times_minutes_times_price() -> None:
     ]
 
 
+def test_calls_that_may_be_held_again_are_in_the_estimate() -> None:
+    plan = spend(assistant="gpt-live", silent_retries=2)
+    assert plan.estimated == pytest.approx(4 * 3 * 1.5 * 0.05)
+    assert "4 calls, each up to 3 times, of at most 1.5 min" in list(plan.lines())[1]
+
+
 def test_an_unknown_price_is_said_and_never_guessed() -> None:
     plan = spend(assistant="realtime")
     assert plan.estimated is None

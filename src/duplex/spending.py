@@ -65,6 +65,7 @@ class Spending:
         self.limit = options.max_cost_usd
         self.parts = tuple(_priced(part, table) for part in parts(options))
         self._calls = calls
+        self._attempts = options.silent_retries + 1
         self._workers = options.workers
         self._minutes = options.max_duration_seconds / 60
         self._meter = meter
@@ -111,12 +112,13 @@ class Spending:
 
     def _counted(self) -> str:
         calls = f"{self._calls} call{'s' * (self._calls != 1)}"
-        return f"{calls} of at most {self._minutes:g} min"
+        times = f", each up to {self._attempts} times," if self._attempts > 1 else ""
+        return f"{calls}{times} of at most {self._minutes:g} min"
 
     def _ceiling(self, part: Part) -> float | None:
         if part.price is None:
             return None
-        return part.price.of_minutes(self._calls * self._minutes)
+        return part.price.of_minutes(self._calls * self._attempts * self._minutes)
 
     def _unsummed(self, part: Part) -> bool:
         """Whether other processes ask a model whose tokens no call's events have."""
