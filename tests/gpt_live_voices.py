@@ -20,7 +20,16 @@ class ToneVoice:
     told as a transcript once a second.
     """
 
-    def __init__(self, config: SessionConfig, *, hz: float = 300.0, tone_ms: int = 400) -> None:
+    def __init__(
+        self,
+        config: SessionConfig,
+        *,
+        hz: float = 300.0,
+        tone_ms: int = 400,
+        wordy: bool = False,
+    ) -> None:
+        """``wordy``: while it sounds, a word of its own every 200 ms."""
+        self.wordy = wordy
         self.config = config
         self.hz = hz
         self.tone_ms = tone_ms
@@ -53,6 +62,8 @@ class ToneVoice:
                 fields |= {"start_ms": start_ms, "end_ms": end_ms}
                 notes.append(Note(kind="utterance", fields=fields))
         self._texts = []
+        if self.wordy and self._left and start_ms % 200 == 0:
+            said.append(Words(text="on", start_ms=start_ms, end_ms=start_ms + 200))
         out = self._tone(len(pcm))
         self._now += len(pcm)
         return VoiceFrame(

@@ -302,7 +302,12 @@ def local(
         str | None, typer.Option(help="Accept only the key in this variable.")
     ] = None,
     fault: Annotated[
-        list[str] | None, typer.Option(help="Misbehave: NAME[,key=value…]; repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="Misbehave: NAME[,key=number…]; repeatable. NAME is refuse, 429, delay, jitter, "
+            "stall, drop, half_close, garbage, oversize, odd_bytes, duplicate, reorder, "
+            "lose_tool_result, answer_after_cancel, never_close or expire."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of wording, pace, pauses and jitter.")] = 7,
     ears_model: Annotated[
