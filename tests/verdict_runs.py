@@ -38,6 +38,8 @@ def timing(latencies: Sequence[float], **more: Json) -> dict[str, Json]:
         "mean": sum(ordered) / len(ordered) if ordered else None,
         "p50": median,
         "p95": ordered[-1] if ordered else None,
+        "min": ordered[0] if ordered else None,
+        "max": ordered[-1] if ordered else None,
         "n": len(ordered),
     }
     return {

@@ -7,7 +7,7 @@ so any process may ask and none is killed.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ from rich.text import Text
 
 from duplex.errors import InputError
 from duplex.report import run_report
+from duplex.report.verdict_report import verdict_lines
 from duplex.results import schema
 from duplex.results.run import headline
 from duplex.results.stored import load_results
@@ -25,7 +26,9 @@ from duplex.screen import plain
 from duplex.stopping import ask_to_stop
 from duplex.store import Row, Store, find_run
 from duplex.store.index import row_of
+from duplex.verdict.block import judged
 from duplex.verdict.comparison import counted
+from duplex.verdict.incidents import incidents
 
 WINDOW_DAYS = 45
 _COLUMNS = ("run", "when", "status", "verdict", "score", "calls", "agent", "condition")
@@ -90,8 +93,18 @@ def show(run: Path, folder: Path, *, as_json: bool, markdown: bool, console: Con
         console.print(Text(plain(headline(results)), style="bold"))
         for line in run_report.short(results):
             console.print(Text(plain(line)))
+        for line in (*verdict_lines(results), *_incidents(results)):
+            console.print(Text(plain(line)))
         console.print(Text(f"results: {place / 'results.json'}"))
         console.print(Text(f"status: {row_of(place).status}"))
+
+
+def _incidents(results: schema.Run) -> Iterator[str]:
+    """What went wrong, each with its id for ``scenario from-run``."""
+    cases, criteria, _ = judged(results)
+    for one in incidents(cases, criteria):
+        at = "" if one.start_ms is None else f" at {one.start_ms / 1000:.1f} s"
+        yield f"incident {one.id}: {one.call_id}{at}: {one.sentence}"
 
 
 def cancel(run: Path, folder: Path, console: Console) -> None:

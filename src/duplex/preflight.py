@@ -23,6 +23,7 @@ from duplex.protocols.gpt_live_client import LiveConfig
 from duplex.protocols.gpt_live_models import Problem, check
 from duplex.scenario import Dataset, Findings, Scenario
 from duplex.values import Json
+from duplex.verdict import criteria
 
 _SHOWN = 20
 
@@ -59,10 +60,20 @@ def problems(
     found: list[str] = []
     for scenario in chosen:
         where = place(dataset, scenario)
+        found += _unreadable(scenario.duplex.checks or (), f"{where}.duplex.checks")
         state = scenario.application.initial_state
         wrong = state_problems(application, state, f"{where}.application.initial_state")
         found += wrong or _refusals(where, scenario, application, options)
     return list(dict.fromkeys(found))
+
+
+def _unreadable(checks: Sequence[str], where: str) -> Iterator[str]:
+    """Say which checks name what does not exist, or compare what cannot be compared."""
+    for at, text in enumerate(checks):
+        try:
+            criteria.read_check(text)
+        except InputError as error:
+            yield f"{where}[{at}]: {error}"
 
 
 def place(dataset: Dataset, scenario: Scenario) -> str:

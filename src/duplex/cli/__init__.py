@@ -11,12 +11,23 @@ from contextlib import suppress
 from typing import TextIO
 
 from duplex import outlets
-from duplex.cli import calls, grades, measures, runs, tools
+from duplex.cli import calls, grades, measures, runs, scenarios, tools
 from duplex.cli.shell import app, stop, talk
 from duplex.inputs import reason
 from duplex.screen import plain
 
-__all__ = ["app", "calls", "grades", "main", "measures", "runs", "stop", "talk", "tools"]
+__all__ = [
+    "app",
+    "calls",
+    "grades",
+    "main",
+    "measures",
+    "runs",
+    "scenarios",
+    "stop",
+    "talk",
+    "tools",
+]
 
 
 def main() -> None:

@@ -26,8 +26,12 @@ TENDENCY: dict[str, float] = {"off": 0.0, "occasional": 0.25, "frequent": 0.75}
 """The tendency a level stands for."""
 
 _CHECK = re.compile(
-    r"\s*[a-z][a-z0-9_]*(\.[a-z0-9_]+)*\s*(<=|>=|<|>|==)\s*-?\d+(\.\d+)?\s*(ms|%)?\s*"
+    r"([^:<>=@]{1,100}:)?\s*"
+    r"(check\.[a-z][a-z0-9_]*"
+    r"|[a-zA-Z0-9_.+\-*/() ]*[a-z][a-zA-Z0-9_.+\-*/() ]*(<=|>=|<|>|==)\s*-?\d+(\.\d+)?\s*(ms|s|%)?)"
+    r"\s*(@\s*\d+(\.\d+)?\s*%)?\s*"
 )
+"""The outer form of a check; which metrics there are is known above."""
 
 
 def _is_check(value: str) -> str:
