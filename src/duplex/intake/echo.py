@@ -11,6 +11,7 @@ segments.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -22,6 +23,7 @@ from duplex.intake.sound import Pcm
 from duplex.values import Segment, Side, Span
 
 Floats = npt.NDArray[np.float32]
+Energies = npt.NDArray[np.float64]
 
 ALIKE = 0.5
 LEAST_SEGMENTS = 3
@@ -31,13 +33,26 @@ _KEPT_S = 30
 _LONGEST_S = 20
 _COARSE_HZ = 4_000
 _LAGS = _COARSE_HZ * LONGEST_LAG_MS // 1000
-_WINDOW = 4 * _LAGS
+_LONGEST_STEP = 7 * _LAGS
+_LENGTHS = tuple(
+    sorted(
+        size
+        for threes in (1, 3, 9, 27)
+        for fives in (1, 5, 25, 125)
+        for twos in range(4, 15)
+        if _LAGS < (size := threes * fives << twos) < 2 * _LONGEST_STEP
+    )
+)
+"""Lengths of windows that transform fast: small primes only."""
 _SAME_LAG = _COARSE_HZ * 2 // 1000
 _PEAK = _COARSE_HZ * 4 // 1000
 _UNIQUE = 0.85
 """Above this share of the peak, a second lag fits as well as the first."""
 _COVERED = 0.8
 _PIECE = _COARSE_HZ // 50
+_STRIDE = _COARSE_HZ // 200
+_FAINT = 1e-3
+"""Share of a segment's energy that the other side's is taken to have at least."""
 _QUIETER = 0.9
 _ONSET_S, _END_S = 0.03, 0.1
 
@@ -198,12 +213,15 @@ def _compared(own: Floats, other: Floats) -> tuple[Floats, float] | None:
     """
     own, other = own - own.mean(), other - other.mean()
     energy, heard = float(own @ own), float(other @ other)
-    if energy <= len(own) or heard < 1e-4 * energy:
+    if energy <= len(own) or heard < _FAINT * energy / 10:
+        return None
+    running = np.zeros(len(other) + 1)
+    np.cumsum(np.square(other, dtype=np.float64), out=running[1:])
+    energies = (running[len(own) :] - running[: _LAGS + 1])[::-1]
+    norm = np.sqrt(np.maximum(energies, _FAINT * energy) * energy)
+    if not _may_fit(own, running, norm):
         return None
     products = _products(own, other)
-    running = np.concatenate([[0.0], np.cumsum(other.astype(np.float64) ** 2)])
-    energies = (running[len(own) :] - running[: _LAGS + 1])[::-1]
-    norm = np.sqrt(np.maximum(energies, 1e-3 * energy) * energy)
     curve = np.clip(products / norm, -1, 1).astype(np.float32)
     lag = int(np.abs(curve).argmax())
     if abs(curve[lag]) < ALIKE or _covered(own, other, lag) < _COVERED:
@@ -211,17 +229,41 @@ def _compared(own: Floats, other: Floats) -> tuple[Floats, float] | None:
     return curve, abs(float(products[lag] / energies[lag]))
 
 
+def _may_fit(own: Floats, running: Energies, norm: Energies) -> bool:
+    """Whether energies leave it open that some lag correlates at ``ALIKE``.
+
+    ``running`` sums the squares of the other side. By Cauchy and Schwarz two pieces have
+    no greater product than the roots of their energies; pieces of the other side that are
+    a little longer at both ends bound it for the lags in between. This spares the
+    transforms of a segment during which the other side is all but silent.
+    """
+    starts = np.arange(0, len(own), _PIECE)
+    mine = np.sqrt(np.add.reduceat(np.square(own, dtype=np.float64), starts))
+    each, count = _PIECE // _STRIDE, _LAGS // _STRIDE + 1
+    at = np.arange(count + each * (len(mine) - 1)) * _STRIDE
+    ends = np.minimum(at + _PIECE + _STRIDE // 2, len(running) - 1)
+    theirs = np.sqrt(running[ends] - running[np.maximum(at - _STRIDE // 2, 0)])
+    most = np.empty(count)
+    for phase in range(each):
+        most[phase::each] = np.correlate(theirs[phase::each], mine)
+    reach = np.minimum.reduceat(norm[::-1], np.arange(0, _LAGS, _STRIDE))
+    least = np.minimum(np.append(reach, reach[-1]), np.append(reach[0], reach))
+    return bool((most >= 0.999 * ALIKE * least).any())
+
+
 def _products(own: Floats, other: Floats) -> Floats:
-    """Sums of products per lag: spectra of short windows add up, as products do."""
-    step = _WINDOW - _LAGS
-    count = -(-len(own) // step)
-    mine = np.zeros(count * step, np.float32)
-    mine[: len(own)] = own
-    theirs = np.zeros(count * step + _LAGS, np.float32)
-    theirs[: len(other)] = other
-    windows = np.lib.stride_tricks.sliding_window_view(theirs, _WINDOW)[::step]
-    spectra = np.fft.rfft(windows) * np.conj(np.fft.rfft(mine.reshape(count, step), _WINDOW))
-    found = np.fft.irfft(spectra.sum(axis=0), _WINDOW)[: _LAGS + 1][::-1]
+    """Sums of products per lag: spectra of windows add up, as products do."""
+    count = -(-len(own) // _LONGEST_STEP)
+    window = _LENGTHS[bisect_left(_LENGTHS, -(-len(own) // count) + _LAGS)]
+    step = window - _LAGS
+    mine = np.zeros((count, step), np.float32)
+    mine.reshape(-1)[: len(own)] = own
+    theirs = np.zeros((count, window), np.float32)
+    for index, row in enumerate(theirs):
+        piece = other[index * step : index * step + window]
+        row[: len(piece)] = piece
+    spectra = np.fft.rfft(theirs) * np.conj(np.fft.rfft(mine, window))
+    found = np.fft.irfft(spectra.sum(axis=0), window)[: _LAGS + 1][::-1]
     return found.astype(np.float32)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -185,7 +186,7 @@ def read_timelines(path: str | Path) -> Iterator[tuple[str, LabelledTimeline]]:
 
 def metrics_json(metrics: ContractMetrics) -> dict[str, Json]:
     """The metrics as strict JSON under the contract's names."""
-    plain = _plain(dataclasses.asdict(metrics))
+    plain = _plain(metrics)
     assert isinstance(plain, dict)
     return plain
 
@@ -248,10 +249,22 @@ def _label(turn: _Ranged, action: str) -> Label:
     return Label(start_ms=turn.start_ms, end_ms=turn.end_ms, action=action, voiced=voiced)
 
 
+_SCALARS = (str, int, float, type(None))
+
+
 def _plain(value: object) -> Json:
+    """The value with everything inside it, in one walk: a long call has thousands of records."""
+    if isinstance(value, _SCALARS):
+        return value
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    assert value is None or isinstance(value, bool | int | float | str)
-    return value
+    kind: type = type(value)
+    return {name: _plain(getattr(value, name)) for name in _names(kind)}
+
+
+@cache
+def _names(record: type) -> tuple[str, ...]:
+    assert dataclasses.is_dataclass(record), record
+    return tuple(field.name for field in dataclasses.fields(record))
