@@ -342,7 +342,7 @@ async def test_garbage_is_told_and_the_call_goes_on() -> None:
     await bench.run(500)
     await bench.finish()
     assert len(bench.audio()) == 200 * MS
-    assert set(bench.faults()) == {("agent", "unreadable", False), ("session", "unreadable", False)}
+    assert set(bench.faults()) == {("agent", "unreadable", False)}
     assert len(bench.faults()) == 6
 
 
