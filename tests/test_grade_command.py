@@ -106,7 +106,7 @@ def statuses(result: schema.Result) -> dict[str, tuple[str, bool]]:
 
 def run(folder: Path, **options: object) -> int:
     chosen = judge_options(options)
-    console = Console(stderr=True)
+    console = Console(stderr=True, soft_wrap=True)
     return command(folder, chosen, data=None, name=None, as_json=False, console=console)
 
 
@@ -168,7 +168,9 @@ def test_a_judge_that_fails_is_told_in_the_table(
 ) -> None:
     with serving(in_turn([response("I would rather not.")])) as fake:
         run(folder, judge_url=fake.url, judge_model="m")
-    shown = capsys.readouterr().out
+    printed = capsys.readouterr()
+    shown = printed.out
+    assert f"judge: m at {fake.url[7:-3]}: 2 answers, 20 tokens in, 20 out" in printed.err
     assert "not assessed" in shown
     assert "no JSON object with a judgement" in shown
 

@@ -42,8 +42,9 @@ def refused(text: str) -> Cast:
         f"Here is what I think of {{the call}}: it went well.\n\n{GOOD}\nThat is all.",
         f"```\n{json.dumps(good(), indent=2)}\n```",
         f'<think>{{"draft": 1}}</think>{GOOD}',
+        f"<think>{GOOD.replace('As it should be.', 'Or not?')}</think>\n{GOOD}",
     ],
-    ids=["bare", "fenced", "prose", "fenced and indented", "thought before"],
+    ids=["bare", "fenced", "prose", "fenced and indented", "thought before", "draft before"],
 )
 def test_json_is_found_however_it_is_wrapped(reply: str) -> None:
     """Mercor-Intelligence/archipelago#97: a fence is no failure of the agent."""

@@ -20,6 +20,7 @@ from duplex.grading.judging.labelled import OWN, Labelled, load_labelled
 from duplex.judge_options import JudgeOptions
 from duplex.judging import Graders
 from duplex.report import agreement_report
+from duplex.screen import plain
 from duplex.values import Json
 
 SIDE_BY_SIDE = 4
@@ -40,7 +41,7 @@ async def judge_all(
         done += 1
         if console is not None:
             told = judgement.outcome.value or f"not assessed: {judgement.outcome.why}"
-            console.print(f"{done} of {len(cases)}: {case.id}: {told}")
+            console.print(plain(f"{done} of {len(cases)}: {case.id}: {told}"))
         return judgement
 
     try:
@@ -48,6 +49,8 @@ async def judge_all(
         return list(await asyncio.gather(*map(one, cases)))
     finally:
         await graders.close()
+        if console is not None and graders.used is not None:
+            console.print(plain(f"judge: {graders.used}"))
 
 
 def measure_agreement(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from duplex.clock import WallClock
+from duplex.counting import counted
 from duplex.grading.judging import (
     Cast,
     JudgeCase,
@@ -118,6 +119,7 @@ class Graders:
     def __init__(self, options: JudgeOptions, limiter: Limiter | None = None) -> None:
         """Raise InputError for a judge that cannot be asked or a check that is not there."""
         self.own = load_checks(options.check_function)
+        self._limiter = limiter or Limiter()
         self._judge: ModelJudge | None = None
         if options.judged and options.judge_model is not None:
             self._judge = judge_at(
@@ -126,8 +128,18 @@ class Graders:
                 repetitions=options.judge_repetitions,
                 effort=options.judge_reasoning_effort,
                 insecure=options.allow_plain_http,
-                limiter=limiter,
+                limiter=self._limiter,
             )
+
+    @property
+    def used(self) -> str | None:
+        """What the judge has used so far, in words; None for nothing."""
+        told = []
+        for (host, model), one in self._limiter.meter.used.items():
+            counts = f"{one.input_tokens} tokens in, {one.output_tokens} out"
+            quiet = f", {one.uncounted} without a count" if one.uncounted else ""
+            told.append(f"{model} at {host}: {counted(one.answers, 'answer')}, {counts}{quiet}")
+        return "; ".join(told) or None
 
     @property
     def judges(self) -> bool:

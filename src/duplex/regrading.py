@@ -120,6 +120,8 @@ async def _all(
             calls.append(await _call(folder, result, found.get(result.scenario_id), graders))
     finally:
         await graders.close()
+    if console is not None and graders.used is not None:
+        console.print(plain(f"judge: {graders.used}"))
     return calls
 
 

@@ -20,7 +20,7 @@ from duplex.errors import DuplexError, InputError
 def grade(
     context: typer.Context,
     run_folder: Annotated[
-        Path | None, typer.Argument(metavar="[RUN]", help="A run's folder.")
+        Path | None, typer.Argument(metavar="RUN", help="A run's folder.")
     ] = None,
     data: Annotated[
         Path | None, typer.Option(help="Scenario file or folder [where the run had it].")

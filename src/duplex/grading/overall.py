@@ -99,4 +99,7 @@ def judged_block(
     }
     figures: dict[str, Json] = {name: known.value for name, known in shown.items()}
     why = {f"/{name}": known.why for name, known in shown.items() if known.value is None}
+    untold = [name for name, count in judgement.tokens().items() if count is None]
+    quiet = "the judge's server did not tell" if judgement.casts else judgement.problem
+    why |= {f"/tokens/{name}": quiet for name in untold}
     return {**judgement.as_json(), **figures, "weights": dict(WEIGHTS)}, why

@@ -214,7 +214,7 @@ def _untold(result: schema.Result) -> list[str]:
     for name in broken_checks(result):
         check = checks.get(name) if isinstance(checks, dict) else None
         reason = check.get("reason") if isinstance(check, dict) else None
-        told.append(f"{name} not assessed: {reason}")
+        told.append(str(reason or f"{name} could not tell"))
     judge = result.duplex.get("judge")
     if isinstance(judge, dict) and judge.get("problem"):
         told.append(f"not judged: {judge['problem']}")

@@ -21,6 +21,8 @@ from duplex.grading.judging.judgement import NOT_APPLICABLE, Cast, Point, Quoted
 from duplex.grading.judging.rubric import DIMENSIONS, FLAGS
 from duplex.values import Json
 
+_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+"""What some models think aloud before they answer; a draft in it is no judgement."""
 REPLY_LIMIT = 32_768
 """Characters of a reply that are kept beside the judgement."""
 _QUOTES = str.maketrans(
@@ -65,6 +67,7 @@ def _folded(text: str) -> str:
 
 def _object(text: str) -> dict[str, Json]:
     """Find the one JSON object of a reply."""
+    text = _THOUGHT.sub("", text, count=1)
     if not text.strip():
         raise Unusable("unreadable", "is empty")
     found: list[dict[str, Json]] = []
