@@ -124,7 +124,8 @@ class ModelBackend:
         if answer.status != "completed":
             raise BackendFailed(
                 f"the model's response was {answer.status}: {answer.problem or 'no reason'}",
-                code=f"response_{answer.status}",
+                code=answer.code if answer.unserved else f"response_{answer.status}",
+                fatal=answer.unserved,
             )
         return answer
 

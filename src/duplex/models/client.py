@@ -116,9 +116,21 @@ class ModelClient:
             reply = await self._reply(request)
             if reply.status == 200:
                 self._shapeless |= request.shapeless
-                return self._counted(self._read(reply))
+                answer = self._counted(self._read(reply))
+                if not self._wants_time(answer, request):
+                    return answer
+                continue
             if not self._adapts(reply, request):
                 raise self._refusal(reply)
+
+    def _wants_time(self, answer: Answer, request: _Asking) -> bool:
+        """Whether a response that was begun failed for want of capacity, and may be asked again."""
+        if not answer.unserved or answer.code in _FINAL or request.failures + 1 >= ATTEMPTS:
+            return False
+        request.failures += 1
+        request.status = 429 if answer.code.startswith("rate_limit") else 503
+        self._limiter.refused(self.where.host, wall_seconds(), None)
+        return True
 
     def _adapts(self, reply: _Reply, request: _Asking) -> bool:
         """Whether the server's refusal only says that it lacks something we can do without."""
@@ -287,6 +299,7 @@ class _Asking:
     waited: float = 0.0
     status: int | None = None
     shapeless: bool = False
+    failures: int = 0
 
 
 @dataclass(slots=True)

@@ -180,7 +180,11 @@ class ManagedWork:
         if answer.status != "completed":
             why = answer.problem or "no reason given"
             text = f"response {answer.response_id} was {answer.status}: {why}"
-            self._reading.fault("backend", f"response_{answer.status}", text)
+            # What its provider had no capacity for is no failure of the agent's model.
+            stage, code = "backend", f"response_{answer.status}"
+            if answer.unserved:
+                stage, code = "provider", answer.code
+            self._reading.fault(stage, code, text)
             self._close(delegation_id, work, ok=False)
         elif answer.calls:
             self._run(delegation_id, answer.calls)

@@ -17,6 +17,9 @@ TEXT_LIMIT = 65_536
 CALLS_LIMIT = 32
 """Function calls that one response may make."""
 
+UNSERVED = ("rate_limit", "insufficient_quota", "overloaded")
+"""Codes, or their beginnings, by which a provider says that it had no capacity for an answer."""
+
 Status = Literal["completed", "failed", "incomplete", "cancelled"]
 
 
@@ -116,7 +119,10 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One response that is over. Calls of one that was not ``completed`` are void."""
+    """One response that is over. Calls of one that was not ``completed`` are void.
+
+    ``problem`` and ``code`` are why it was not, in the server's words.
+    """
 
     response_id: str
     status: Status
@@ -124,6 +130,12 @@ class Answer:
     calls: tuple[Call, ...] = ()
     tokens: Tokens | None = None
     problem: str = field(default="")
+    code: str = ""
+
+    @property
+    def unserved(self) -> bool:
+        """Whether its provider had no capacity for it, which says nothing of the model."""
+        return self.status == "failed" and self.code.startswith(UNSERVED)
 
     @property
     def items(self) -> tuple[Item, ...]:

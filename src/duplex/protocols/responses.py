@@ -122,6 +122,7 @@ def read_response(response: Json) -> Answer | Broken:
         cast(Status, status),
         read_tokens(response.get("usage")),
         _problem(response),
+        _code(response),
     )
 
 
@@ -145,7 +146,10 @@ class StreamReader:
             case "error":
                 said = event.get("message")
                 text = said if isinstance(said, str) else "the stream ended with an error"
-                return self._output.answer(self.response_id, "failed", None, clean_text(text)[:500])
+                told = clean_text(text)[:500]
+                return self._output.answer(
+                    self.response_id, "failed", None, told, _code({"error": dict(event)})
+                )
             case str() if kind in _OVER:
                 return self._over(cast(Status, _OVER[kind]), response)
         return None
@@ -159,7 +163,9 @@ class StreamReader:
             for item in output if isinstance(output, list) else []:
                 self._output.take(item)
         tokens = read_tokens(response.get("usage"))
-        return self._output.answer(self.response_id, status, tokens, _problem(response))
+        return self._output.answer(
+            self.response_id, status, tokens, _problem(response), _code(response)
+        )
 
 
 class _Output:
@@ -212,7 +218,7 @@ class _Output:
             )
 
     def answer(
-        self, response_id: str, status: Status, tokens: Tokens | None, problem: str
+        self, response_id: str, status: Status, tokens: Tokens | None, problem: str, code: str
     ) -> Answer:
         if self._broken and status == "completed":
             status, problem = "failed", self._broken
@@ -223,6 +229,7 @@ class _Output:
             calls=tuple(self._calls) if status == "completed" else (),
             tokens=tokens,
             problem=problem,
+            code=code,
         )
 
 
@@ -255,3 +262,9 @@ def _problem(response: Mapping[str, Json]) -> str:
     why = details.get("reason") if isinstance(details, dict) else None
     found = said if isinstance(said, str) else why if isinstance(why, str) else ""
     return clean_text(found)[:500]
+
+
+def _code(response: Mapping[str, Json]) -> str:
+    error = response.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    return clean_text(code)[:60] if isinstance(code, str) else ""

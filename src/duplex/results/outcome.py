@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from duplex.grading import Evidence
+from duplex.protocols.model_values import UNSERVED
 from duplex.values import Side
 
 Outcome = Literal["counted", "never_spoke", "invalidated", "not_run"]
@@ -20,8 +21,6 @@ WhoseFault = Literal["nobody", "agent", "simulator", "platform", "user"]
 _CALLERS = frozenset({"caller_connection", "caller_opening", "caller_simulation"})
 _USERS = frozenset({"user_stopped", "not_run"})
 _OURS = frozenset({"platform_late", "audio_queue_overflow", "event_queue_overflow"})
-_UNSERVED = ("rate_limit", "insufficient_quota", "server_error", "overloaded")
-"""Codes, or their beginnings, by which a provider says that it could not answer at all."""
 _NEVER_OPENED = frozenset({"caller_connection", "assistant_connection", "not_run"})
 
 
@@ -69,7 +68,7 @@ def unserved(evidence: Evidence) -> Failing | None:
     refused = [
         fault
         for fault in evidence.faults
-        if fault.stage == "provider" and fault.code.startswith(_UNSERVED)
+        if fault.stage == "provider" and fault.code.startswith((*UNSERVED, "server_error"))
     ]
     if not refused:
         return None
