@@ -228,7 +228,7 @@ class Tracker:
         found = [item for item in found if item[2].name not in beaten]
         if found:
             best = min(found, key=lambda item: item[:2])[2]
-            if self.errand is not None and self.errand.name == best.again and not self.missing():
+            if self.errand is not None and self._stays_with(self.errand, best):
                 best = self.errand
             if best is not self.errand:
                 self.errand, self.confirmed = best, False
@@ -237,6 +237,16 @@ class Tracker:
             self.errand = self.desk.errand(self.errand.then)
             return True
         return False
+
+    def _stays_with(self, errand: Errand, named: Errand) -> bool:
+        """Whether words for another errand mean the one in hand.
+
+        "Change my booking" after a booking is about that one, and "book that" in
+        answer to an offer takes the offer.
+        """
+        if errand.name == named.again and not self.missing():
+            return True
+        return named.name in errand.over and bool(self.offers or self.asked)
 
     def _offers_in(self, text: str) -> dict[str, list[Json]]:
         offers: dict[str, list[Json]] = {}

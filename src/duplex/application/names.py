@@ -7,6 +7,7 @@ an unmistakable cue (``my name is``) or as the bare answer to the question.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -145,7 +146,8 @@ def _capital(word: str) -> str:
 
 def spelled_out(word: str) -> str:
     """Say the letters of a word, so that ears may know them: ``I'll spell it: M. A. Y. A.``"""
-    return f"I'll spell it: {' '.join(f'{letter.upper()}.' for letter in word if letter.isalpha())}"
+    plain = unicodedata.normalize("NFKD", word).upper()
+    return f"I'll spell it: {' '.join(f'{letter}.' for letter in plain if letter.isalpha())}"
 
 
 _SOUND_ALIKE = ("BCDEGPTVZ", "AHJK", "FSX", "MN", "QUW", "IY", "LO")
@@ -203,7 +205,7 @@ def _spelled(text: str) -> Found | None:
     said = _SAID.search(text)
     if said is not None and (found := _letters_from(text, said.end())) is not None:
         return found
-    match = re.search(r"\b([A-Za-z])(?:(?:[-,. ]{1,2})([A-Za-z])\b){2,}", text)
+    match = re.search(r"\b(?<!')([A-Za-z])(?:(?:[-,. ]{1,2})([A-Za-z])\b){2,}", text)
     if match is None or not re.search(r"[A-Z]", match[0]) or is_backchannel(match[0]):
         return None
     letters = "".join(re.findall(r"[A-Za-z]", match[0]))
@@ -211,12 +213,15 @@ def _spelled(text: str) -> Found | None:
 
 
 def _letters_from(text: str, start: int) -> Found | None:
-    letters, end = "", start
+    heard, letters, end = "", "", start
     for word in re.finditer(r"[A-Za-z']+", text[start:]):
         letter = word[0] if len(word[0]) == 1 else _LETTERS.get(word[0].lower())
         if letter is None:
             break
-        letters, end = letters + letter, start + word.end()
+        heard += letter
+        if len(word[0]) == 1:
+            # A word may stand for a letter before others, but not after the last.
+            letters, end = heard, start + word.end()
     if len(letters) < 3:
         return None
     return Found(kind="name", value=letters.title(), start=start, end=end)
