@@ -87,7 +87,9 @@ def test_the_longer_of_two_files_is_cut_and_that_is_said(tmp_path: Path) -> None
     )
     assert np.array_equal(caller, pcm(short))
     assert np.array_equal(assistant, pcm(ASSISTANT)[: len(short)])
-    assert sides.left_out == [LeftOut(name="agent.wav", seconds=len(ASSISTANT) / RATE - len(short) / RATE)]
+    assert sides.left_out == [
+        LeftOut(name="agent.wav", seconds=len(ASSISTANT) / RATE - len(short) / RATE)
+    ]
     assert sides.warnings == ()
 
 

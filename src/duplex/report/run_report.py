@@ -69,7 +69,8 @@ def words(run: schema.Run) -> str:
     if not known:
         return f"words: {UNMEASURED}, nobody told what was said or what was heard"
     wrong, said = (sum(one[at] for one in known) for at in (0, 1))
-    return f"words: {counted(wrong, 'error')} in {counted(said, 'caller word')}, as the assistant heard them"
+    errors, words_said = counted(wrong, "error"), counted(said, "caller word")
+    return f"words: {errors} in {words_said}, as the assistant heard them"
 
 
 def _misheard(result: schema.Result) -> tuple[int, int] | None:
