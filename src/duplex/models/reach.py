@@ -6,6 +6,7 @@ asked. Nothing is sent but one GET without a key. Whoever opens models drives it
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 import httpx2
@@ -46,7 +47,19 @@ async def _unreachable(where: ModelPlace) -> str | None:
             async with http.stream("GET", f"{where.url}/models"):
                 return None
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
-            return " ".join(str(error).split())[:200] or type(error).__name__
+            return _why(error)
         except httpx2.HTTPError:
             # Somebody took the connection; how well they answer shows when they are asked.
             return None
+
+
+def _why(error: BaseException) -> str:
+    """What the system said, which stands below what the libraries made of it."""
+    below: BaseException | None = error
+    while below is not None:
+        if isinstance(below, OSError) and below.strerror:
+            # Numbers below zero are the resolver's, whose words are its own.
+            known = below.errno is not None and below.errno > 0
+            return (os.strerror(below.errno) if known else below.strerror).lower()
+        below = below.__cause__ or below.__context__
+    return " ".join(str(error).split())[:200] or type(error).__name__
