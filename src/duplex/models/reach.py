@@ -59,7 +59,7 @@ def _why(error: BaseException) -> str:
     while below is not None:
         if isinstance(below, OSError) and below.strerror:
             # Numbers below zero are the resolver's, whose words are its own.
-            known = below.errno is not None and below.errno > 0
-            return (os.strerror(below.errno) if known else below.strerror).lower()
+            number = below.errno or 0
+            return (os.strerror(number) if number > 0 else below.strerror).lower()
         below = below.__cause__ or below.__context__
     return " ".join(str(error).split())[:200] or type(error).__name__
