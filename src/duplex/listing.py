@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from duplex.counting import counted
 from duplex.errors import InputError
 from duplex.report import run_report
 from duplex.report.verdict_report import verdict_lines
@@ -27,7 +28,6 @@ from duplex.stopping import ask_to_stop
 from duplex.store import Row, Store, find_run
 from duplex.store.index import row_of
 from duplex.verdict.block import judged
-from duplex.verdict.comparison import counted
 from duplex.verdict.incidents import incidents
 
 WINDOW_DAYS = 45

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from duplex.counting import counted
 from duplex.debrief import Debrief
 from duplex.exports.subject import Subject
 from duplex.report import run_report
 from duplex.report.markdown import cell, section, table
-from duplex.verdict.comparison import Comparison, counted
+from duplex.verdict.comparison import Comparison
 from duplex.verdict.incidents import Incident, incidents
 
 _WORST = 10

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from duplex.counting import counted
 from duplex.debrief import Debrief, write
 from duplex.report.markdown import cell, section, table
 from duplex.results import schema
 from duplex.verdict.block import judged
 from duplex.verdict.case import RunCases
-from duplex.verdict.comparison import counted
 from duplex.verdict.verdict import CheckTally, ScenarioTally, Verdict
 
 _CHECKS = ("check", "passed", "share", "wanted", "")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from duplex.counting import counted as counted
+from duplex.counting import counted
 from duplex.errors import InputError
 from duplex.metrics.differences import Difference, differences
 from duplex.verdict.attribution import benjamini_hochberg
