@@ -68,7 +68,7 @@ def test_a_script_is_said_in_order_and_its_actions_are_the_labels(tmp_path: Path
         "OPENING": 1, "SPEAK": 1, "INTERRUPT": 1, "BACKCHANNEL": 1, "STOP": 1,
     }  # fmt: skip
     assert result.observability.completion.termination_reason == "response_completed"
-    assert result.observability.agenda.completed is None
+    assert result.observability.agenda.completed == []
     state = call.final_state
     assert isinstance(state, dict)
     assert (state["time"], state["guest_name"]) == ("20:00", "Maya")
