@@ -68,6 +68,7 @@ def test_braces_inside_a_string_end_nothing() -> None:
         (GOOD[: len(GOOD) // 2], "unreadable"),
         ('{"score": 1}', "unreadable"),
         ("[" * 5_000 + "{" * 5_000, "unreadable"),
+        ('{"a":' * 12_000, "unreadable"),
         (GOOD.replace('"score": 1', '"score": NaN', 1), "unreadable"),
         (GOOD + GOOD.replace("As it should be.", "Really."), "contradiction"),
     ],

@@ -23,6 +23,9 @@ from duplex.values import Json
 
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 """What some models think aloud before they answer; a draft in it is no judgement."""
+_BEGINNING = re.compile(r'\{\s*"')
+_TRIES = 100
+"""Places at which an object may begin that are looked at; each may cost a millisecond."""
 REPLY_LIMIT = 32_768
 """Characters of a reply that are kept beside the judgement."""
 _QUOTES = str.maketrans(
@@ -71,16 +74,17 @@ def _object(text: str) -> dict[str, Json]:
     if not text.strip():
         raise Unusable("unreadable", "is empty")
     found: list[dict[str, Json]] = []
-    at = text.find("{")
-    while at >= 0:
+    place = _BEGINNING.search(text)
+    for _ in range(_TRIES):
+        if place is None:
+            break
+        end = place.end()
         try:
-            value, end = _DECODER.raw_decode(text, at)
+            value, end = _DECODER.raw_decode(text, place.start())
+            found += [value] if isinstance(value, dict) else []
         except (ValueError, RecursionError):
-            at = text.find("{", at + 1)
-            continue
-        if isinstance(value, dict) and value:
-            found.append(value)
-        at = text.find("{", end)
+            pass
+        place = _BEGINNING.search(text, end)
     whole = [one for one in found if "dimensions" in one]
     if len(whole) > 1 and any(one != whole[0] for one in whole):
         raise Unusable("contradiction", "holds two judgements that differ")
