@@ -14,12 +14,14 @@ import pytest
 import soundfile
 
 from conftest import Bench, cpu_seconds, paired
+from duplex import _core
 from duplex.detect import Stream, webrtc_backend
 from duplex.intake import Labels, health_of, listen, open_sides
 from duplex.metrics.measurement import measure_recording
 from test_core import ASSISTANT, CALLER, RATE_HZ, SECONDS
 
 EDGE_LIMIT = 2.5
+WIDE_GAIN = 1.3
 TIMES_REAL = {("rms",): 1_500.0, ("rms", "webrtc"): 600.0}
 """By what listens beside edge; the contract's rms always does."""
 REPEATS = 20
@@ -46,6 +48,30 @@ def test_edge_costs_little_more_than_webrtc(bench: Bench) -> None:
     )
     if bench.fixture.enabled:
         assert pair.ratio <= EDGE_LIMIT
+
+
+@pytest.mark.skipif(
+    not _core.WIDE_KERNELS, reason="no kernels for this processor but the plain ones"
+)
+def test_both_sides_in_one_vector_take_less_time(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plain() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(_core, "WIDE_KERNELS", False)
+            hear("edge")
+
+    pair = paired(lambda: hear("edge"), plain, bench.rounds)
+    bench.time(lambda: hear("edge"))
+    each = 2 * SECONDS * RATE_HZ
+    bench.report(
+        "edge without AVX2 / with it",
+        f"{pair.ratio:.2f}x, {each / pair.one / 1e6:.0f} M samples/s",
+        f">= {WIDE_GAIN:g}x",
+        pair.ratio >= WIDE_GAIN,
+        ratio=pair.ratio,
+        samples_per_s=each / pair.one,
+    )
 
 
 @pytest.mark.parametrize("also", TIMES_REAL, ids=["edge", "edge+webrtc"])
