@@ -25,11 +25,11 @@ from duplex.participants.channel import Channel, Ears
 from duplex.participants.deliveries import Parcel
 from duplex.participants.door import Door
 from duplex.participants.live_reading import Reading
-from duplex.participants.overdue import Overdue
 from duplex.participants.realtime_calls import Calls, Functions
+from duplex.participants.realtime_heard import HeardTurns
 from duplex.participants.realtime_responses import Responses
 from duplex.participants.realtime_turns import OwnTurns
-from duplex.participants.receipts import Receipts
+from duplex.participants.realtime_watch import Watch
 from duplex.participants.transport import Connect, TransportClosed, TransportRefused
 from duplex.protocols.gpt_live import FATAL_CODES, Broken
 from duplex.protocols.realtime import RealtimeConfig, audio_format
@@ -52,16 +52,8 @@ from duplex.values import Happening, Json, Side
 
 EXPIRED_CODES = frozenset({"session_expired", "session_timeout"})
 EXPIRED_WORDS = ("maximum duration", "expired")
-LATE_MS = 300
-"""A reply that runs dry for so long in its middle is told of."""
-UNEVEN_MS = 80
-"""So are several of this."""
-STUCK_MS = 3_000
-"""A peer that sends nothing for so long, with a result on its way, does nothing else."""
-SPANS_LIMIT = 64
-"""Turns, and calls, that may wait for the server to name them."""
-ITEMS_LIMIT = 1_000
-"""Items of what was heard whose words may still be wanted."""
+CALLS_LIMIT = 64
+"""Function calls that may wait for their response to be over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +95,6 @@ class RealtimeSession:
         self._limits = limits or Limits()
         self._door = door or Door()
         self._reading = Reading(side, "realtime")
-        self._overdue = Overdue(late_ms=LATE_MS, uneven_ms=UNEVEN_MS)
-        self._starved = 0
-        self._receipts = Receipts(confirms=False)
-        self._quiet = 0
         self._channel: Channel | None = None
         self._opened: asyncio.Future[Opened] | None = None
         self._updated: asyncio.Future[Opened] | None = None
@@ -117,11 +105,9 @@ class RealtimeSession:
         self._pending_samples = 0
         self._pending_from = 0
         self._pending_audible = False
-        self._heard_from: dict[str, int] = {}
-        self._heard_to: dict[str, int] = {}
-        self._spans: deque[tuple[int, int]] = deque(maxlen=SPANS_LIMIT)
+        self._heard = HeardTurns()
         self._began_ms = 0
-        self._unsure: deque[FunctionCall] = deque(maxlen=SPANS_LIMIT)
+        self._unsure: deque[FunctionCall] = deque(maxlen=CALLS_LIMIT)
 
     # -- opening ------------------------------------------------------------
 
@@ -148,6 +134,7 @@ class RealtimeSession:
         self._clock = clock
         self._codec = RealtimeCodec(wire)
         self._upward = Resampler(rate, wire.rate_hz) if rate != wire.rate_hz else None
+        self._watch = Watch(self._reading, rate, self._put)
         manual = self._config.turn_detection == "manual"
         self._turns = OwnTurns(rate) if manual else None
         self._calls = Calls(
@@ -201,13 +188,14 @@ class RealtimeSession:
         self._pending_audible = self._pending_audible or is_audible(pcm)
         if self._pending_samples * 1000 >= self._limits.chunk_ms * self._codec.audio.rate_hz:
             self._send_pending()
-        self._watch(len(pcm))
+        starved = self._responses.replies.starved
+        self._watch.tick(len(pcm), self._position, starved=starved)
         for edge in self._turns.hear(pcm) if self._turns else ():
             if edge.began:
                 self._began_ms = edge.at_ms
                 self._responses.interrupted()
             else:
-                self._spans.append((self._began_ms, edge.at_ms))
+                self._heard.own(self._began_ms, edge.at_ms)
                 self._send_pending()
                 self._put(self._codec.command("input_audio_buffer.commit")[0])
                 self._responses.want()
@@ -218,9 +206,6 @@ class RealtimeSession:
         replies = self._responses.replies
         if self._tick and (spoken := replies.take(self._tick)) is not None:
             items.append(spoken)
-            self._starved = 0
-        elif replies.starved:
-            self._starved += self._tick
         if dropped := replies.take_dropped():
             items.append(Discarded(samples=dropped))
         for told in replies.take_told():
@@ -237,23 +222,6 @@ class RealtimeSession:
         self._pending_from = self._position
         self._pending, self._pending_samples, self._pending_audible = [], 0, False
 
-    def _watch(self, tick: int) -> None:
-        """Notice a reply that ran dry in its middle, and a result that was not taken."""
-        rate = self._clock.rate_hz
-        found = (
-            self._overdue.waits(self._starved * 1000 // rate)
-            if self._starved and self._responses.replies.starved
-            else self._overdue.came(self._position * 1000 // rate)
-        )
-        if found is not None:
-            self._reading.fault("transport", *found)
-        self._quiet += tick
-        stuck = self._quiet * 1000 >= STUCK_MS * rate
-        for message in self._receipts.waited(tick * 1000 / rate, stuck=stuck):
-            text = "the output of a function was not taken into the conversation; it is sent again"
-            self._reading.fault("backend", "tool_result_lost", text)
-            self._put(message)
-
     def _put(self, message: str, parcel: Parcel | None = None) -> None:
         if self._channel is None or self._channel.put(message, parcel):
             return
@@ -265,7 +233,7 @@ class RealtimeSession:
 
     def _answer(self, call_id: str, output: str) -> None:
         message = self._codec.output(call_id, output)
-        self._receipts.sent(call_id, message)
+        self._watch.answered(call_id, message)
         self._put(message)
 
     def _answered(self) -> None:
@@ -275,7 +243,7 @@ class RealtimeSession:
 
     def _received(self, data: str | bytes) -> None:
         message = self._codec.receive(data)
-        self._quiet = 0
+        self._watch.came()
         assert self._opened is not None
         assert self._updated is not None
         if self._updated.done():
@@ -308,14 +276,15 @@ class RealtimeSession:
             return
         match message:
             case SpeechEdge():
-                self._speech(message)
+                self._heard.edge(message)
+                if message.started and self._turns is None:
+                    self._responses.interrupted()
             case HeardWords():
-                self._heard(message)
+                now_ms = self._position * 1000 // self._clock.rate_hz
+                if (fields := self._heard.words(message, now_ms)) is not None:
+                    self._reading.tell("transcript", fields, self._clock.elapsed())
             case Committed():
-                if self._spans and len(self._heard_to) < ITEMS_LIMIT:
-                    start_ms, end_ms = self._spans.popleft()
-                    self._heard_from[message.item_id] = start_ms
-                    self._heard_to[message.item_id] = end_ms
+                self._heard.committed(message.item_id)
             case FunctionCall(sure=True):
                 if not self._responses.refuses(message):
                     self._calls.start(message)
@@ -336,7 +305,7 @@ class RealtimeSession:
                         self._calls.start(call)
                 self._responses.done(message)
             case ItemKept():
-                self._receipts.came(message.call_id)
+                self._watch.kept(message.call_id)
             case Repeated():
                 self._reading.repeated(message.type)
             case Misbehaves():
@@ -345,26 +314,6 @@ class RealtimeSession:
                 self._responses.take(message)
                 if self._codec.odd_pieces:
                     self._reading.odd_bytes()
-
-    def _speech(self, edge: SpeechEdge) -> None:
-        places = self._heard_from if edge.started else self._heard_to
-        if len(places) < ITEMS_LIMIT:
-            places[edge.item_id] = edge.at_ms
-        if edge.started and self._turns is None:
-            self._responses.interrupted()
-
-    def _heard(self, heard: HeardWords) -> None:
-        now_ms = self._position * 1000 // self._clock.rate_hz
-        end = min(self._heard_to.pop(heard.item_id, now_ms), now_ms)
-        start = min(self._heard_from.pop(heard.item_id, end), end)
-        fields: dict[str, Json] = {
-            "direction": "heard",
-            "text": heard.text.strip(),
-            "start_ms": start,
-            "end_ms": end,
-        }
-        if fields["text"]:
-            self._reading.tell("transcript", fields, self._clock.elapsed())
 
     def _refused(self, refusal: Refusal) -> None:
         if self._responses.refused(refusal):
