@@ -175,6 +175,20 @@ def test_a_judge_that_fails_is_told_in_the_table(
     assert "no JSON object with a judgement" in shown
 
 
+def test_a_key_that_a_judge_repeats_is_not_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUPLEX_JUDGE_API_KEY", "judge-key-123456")
+
+    def leaking(answer: Answer) -> None:
+        part(answer, "dimensions", "context_fidelity")["reasoning"] = "judge-key-123456"
+
+    with serving(replying(leaking)) as fake:
+        done = grade(folder, judge_url=fake.url, judge_model="m")
+    assert {one.headers["authorization"] for one in fake.asked} == {"Bearer judge-key-123456"}
+    assert "judge-key-123456" not in (done.folder / "results.json").read_text()
+
+
 # -- checks of one's own ---------------------------------------------------------
 
 

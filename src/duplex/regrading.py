@@ -38,6 +38,7 @@ from duplex.results.stored import GRADED, REMEASURED, call_id, load_results, mem
 from duplex.run_folder import RunFolder, safe_name
 from duplex.scenario import Scenario
 from duplex.screen import plain
+from duplex.secret_values import environment_secrets
 from duplex.values import Json
 
 _FOLLOWS = frozenset({"verdict", "debrief", "comparison"})
@@ -99,7 +100,8 @@ def _grade(
     if not any(one.graded for one in calls):
         raise InputError(f"no call of {folder.path} can be graded again: {calls[0].why}")
     written = _run(run, calls, folder, options)
-    RunFolder(folder.path).write_json(place / "results.json", written.model_dump(mode="json"))
+    secretive = RunFolder(folder.path, secrets=environment_secrets())
+    secretive.write_json(place / "results.json", written.model_dump(mode="json"))
     return GradedRun(run=written, calls=tuple(calls), folder=place)
 
 
