@@ -109,6 +109,7 @@ HELPERS = {
     "listing": "cli",
     "exporting": "cli",
     "reliving": "cli",
+    "debriefing": "cli",
     "pytest_plugin": "cli",
     "scenario_files": "cli",
     "importing": "cli",

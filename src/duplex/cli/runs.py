@@ -175,3 +175,43 @@ def export(
         exporting.command(run, shape, runs=runs, compare_to=compare_to, out=out)
     except DuplexError as error:
         stop(str(error))
+
+
+@app.command()
+def debrief(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or its id.")],
+    compare_to: Annotated[
+        Path | None, typer.Option(help="Baseline run to hold it against.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model that may reword the texts, never the facts.")
+    ] = None,
+    model_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible server of that model.")
+    ] = None,
+    allow_plain_http: Annotated[
+        bool, typer.Option(help="Let a model elsewhere be asked over plain http.")
+    ] = False,
+    runs: _Runs = Path("runs"),
+    as_json: Json = False,
+    config: Config = None,
+) -> None:
+    """Say what a run means: what went well, themes with their calls and spans, what to do.
+
+    Example: duplex debrief runs/branch --compare-to runs/main
+    """
+    from duplex import debriefing
+
+    try:
+        debriefing.command(
+            run,
+            runs=runs,
+            compare_to=compare_to,
+            model=model,
+            model_url=model_url,
+            allow_plain_http=allow_plain_http,
+            as_json=as_json,
+            console=talk(),
+        )
+    except DuplexError as error:
+        stop(str(error))

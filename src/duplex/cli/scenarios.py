@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from duplex.cli.config import Config
 from duplex.cli.shell import scenario_app, stop, talk
 from duplex.errors import DuplexError
 
@@ -26,11 +27,13 @@ def from_run(
     ] = None,
     out: _Out = None,
     runs: Annotated[Path, typer.Option(help="Folder that run folders are in.")] = Path("runs"),
+    config: Config = None,
 ) -> None:
     """Write a scenario that brings a recorded call back.
 
     With an incident it carries the check that fails today.
-    Example: duplex scenario from-run runs/x --incident slow-reply-3fa9c1e2 --out slow.json
+
+    Example: duplex scenario from-run runs/x --incident slow-reply-3fa9c1e2
     """
     from duplex import reliving
 
@@ -46,6 +49,7 @@ def from_run(
 def import_(
     source: Annotated[Path, typer.Argument(metavar="scenarios.yaml", help="LiveKit's file.")],
     out: _Out = None,
+    config: Config = None,
 ) -> None:
     """Turn LiveKit's scenarios into ours; ids stay as they are.
 
@@ -80,6 +84,7 @@ def new(
         list[str] | None, typer.Option(help="A check on its calls; repeatable.")
     ] = None,
     out: _Out = None,
+    config: Config = None,
 ) -> None:
     """Make a scenario from a few answers; what no option says is asked for.
 
