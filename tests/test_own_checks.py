@@ -16,8 +16,9 @@ from duplex.grading import Check, Evidence, grade
 from duplex.grading.own_checks import CheckedCall, OwnCheck, checked_call, run_own
 from duplex.options import make
 from duplex.own_functions import load_checks
+from duplex.results import schema
 from duplex.results.run import exit_code, headline, rows
-from duplex.values import Side
+from duplex.values import Json, Side
 from fake_engines import Parrot, speaking
 
 EVIDENCE = Evidence.from_events(booking_call().events())
@@ -134,8 +135,18 @@ def test_a_run_tells_of_a_broken_check_and_does_not_pass_unseen(tmp_path: Path) 
     options = {"scenario": ["restaurant_booking_complete"], "clock": "virtual", "out": tmp_path}
     with speaking(Parrot()):
         broken = duplex.run(check_function=[f"{own}:broken"], **options).run
-        vetoed = duplex.run(check_function=[f"{own}:veto"], **options).run
+        held = duplex.run(check_function=[f"{own}:veto"], **options)
+    vetoed = held.run
     assert (broken.results[0].status, exit_code(broken)) == ("passed", 1)
     assert rows(broken)[0].why == "broken could not tell: it raised RuntimeError: no table"
     assert (vetoed.results[0].status, exit_code(vetoed)) == ("failed", 1)
     assert "check_function:veto" in headline(vetoed)
+    again = duplex.grade(held.folder)
+    assert (again.run.results[0].status, again.code) == ("passed", 0)
+    assert [verdict_of(run) for run in (vetoed, again.run)] == [False, True]
+
+
+def verdict_of(run: schema.Run) -> Json:
+    verdict = run.run.duplex["verdict"]
+    assert isinstance(verdict, dict)
+    return verdict["passed"]

@@ -40,6 +40,7 @@ from duplex.scenario import Scenario
 from duplex.screen import plain
 from duplex.secret_values import environment_secrets
 from duplex.values import Json
+from duplex.verdict.block import blocks
 
 _FOLLOWS = frozenset({"verdict", "debrief", "comparison"})
 """Entries of ``run.duplex`` that follow from the grades of its calls."""
@@ -223,7 +224,7 @@ def _run(
     }
     results = [one.now for one in calls]
     statuses = [one.status for one in results]
-    return run.model_copy(
+    graded = run.model_copy(
         update={
             "run": run.run.model_copy(update={"duplex": ours}),
             "results": results,
@@ -235,3 +236,6 @@ def _run(
             ),
         }
     )
+    if isinstance(run.run.duplex.get("verdict"), dict):
+        ours.update(blocks(graded))
+    return graded
