@@ -271,7 +271,7 @@ KERNELS_OF: dict[str, tuple[Effect, ...]] = {
     "telephone with mu-law": FULL[3:4],
     "packet loss": FULL[4:5],
     "reverberation": (Reverb(rt60_ms=300),),
-    "all but the last": FULL,
+    "the full line": FULL,
 }
 
 

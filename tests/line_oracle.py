@@ -34,13 +34,14 @@ def xorshift(x: int) -> int:
 
 
 def white(stream: int, at: int) -> int:
-    """Sample ``at``: the sum of four 16-bit numbers less its mean."""
+    """Sample ``at``: two numbers of 16 bits of either generator, added up or subtracted."""
     run, place = divmod(at, 128)
     seed = draw(stream, run * 8 + place % 8)
     a, b = seed & 0xFFFFFFFF | 1, seed >> 32 | 1
-    for _ in range(place // 8 + 1):
+    for _ in range(place // 16 + 1):
         a, b = xorshift(a), xorshift(b)
-    return (a & 0xFFFF) + (a >> 16) + (b & 0xFFFF) + (b >> 16) - 131070
+    one, two = (a & 0xFFFF) + (a >> 16), (b & 0xFFFF) + (b >> 16)
+    return one + two - 131070 if place // 8 % 2 == 0 else one - two
 
 
 def noise(stream: int, rms: float, count: int) -> list[int]:

@@ -99,9 +99,19 @@ static void chain_part(line_t *l, int16_t *x, int16_t *noise, int64_t n)
         loss_run(&l->loss, l, x, at, n);
 }
 
+/* Whether any effect asks if or how loud the source speaks. */
+static int chain_listens(const line_t *l)
+{
+    int k, asks = l->voice.follow || (l->microphone.on && l->microphone.muffle_below);
+    for (k = 0; k < l->n_sounds; k++)
+        asks = asks || l->sounds[k].needs_quiet;
+    return asks;
+}
+
 static void CHAIN(line_run)(line_t *l, const int16_t *source, int16_t *out, int16_t *noise,
                             int64_t n)
 {
+    const int listens = chain_listens(l);
     while (n > 0) {
         const int64_t into = l->position % l->block;
         int64_t m = l->block - into;
@@ -109,11 +119,12 @@ static void CHAIN(line_run)(line_t *l, const int16_t *source, int16_t *out, int1
             m = n;
         if (into == 0)
             chain_begin_block(l);
-        voice_hear(&l->voice, source, m);
+        if (listens)
+            voice_hear(&l->voice, source, m);
         memcpy(out, source, (size_t)m * sizeof(int16_t));
         chain_part(l, out, noise, m);
         l->position += m;
-        if (into + m == l->block)
+        if (listens && into + m == l->block)
             voice_end_block(&l->voice, l->block);
         source += m;
         out += m;

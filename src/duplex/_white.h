@@ -8,9 +8,11 @@
 /* Marsaglia's xorshift of 32 bits. */
 #define XORSHIFT(s) ((s) ^= (s) << 13, (s) ^= (s) >> 17, (s) ^= (s) << 5)
 
-/* Each sample is the sum of four 16-bit numbers less its mean, so it lies within +-131070
- * and its variance is (65536^2 - 1) / 3. */
+/* A word is two 16-bit numbers, and two words make two samples: the sum of all four numbers
+ * less its mean, and eight samples later the difference of the two pairs, which is not
+ * correlated with it. Either lies within +-131070; its variance is (65536^2 - 1) / 3. */
 #define WHITE_MEAN 131070
+enum { WHITE_APART = 8 };
 
 static inline void white_seeds(uint64_t key, uint64_t run, uint32_t *a, uint32_t *b)
 {
@@ -57,24 +59,23 @@ static inline white_words white_next(white_words s)
     return WHITE_XOR(s, WHITE_OP(slli_epi32)(s, 5));
 }
 
-/* Halves as signed numbers are each 32768 less, 2 more than the mean of four in all. */
-static inline WHITE_FLOATS white_value(white_words a, white_words b)
+/* The two numbers of a word added up, each as a signed one: 65536 less. */
+static inline white_words white_pair(white_words s)
 {
-    const white_words sign = WHITE_OP(set1_epi32)((int)0x80008000u), one = WHITE_OP(set1_epi16)(1);
-    white_words sum = WHITE_OP(madd_epi16)(WHITE_XOR(a, sign), one);
-    sum = WHITE_OP(add_epi32)(sum, WHITE_OP(madd_epi16)(WHITE_XOR(b, sign), one));
-    return WHITE_OP(cvtepi32_ps)(WHITE_OP(add_epi32)(sum, WHITE_OP(set1_epi32)(2)));
+    const white_words sign = WHITE_OP(set1_epi32)((int)0x80008000u);
+    return WHITE_OP(madd_epi16)(WHITE_XOR(s, sign), WHITE_OP(set1_epi16)(1));
 }
 
-static void white_run(uint64_t key, uint64_t run, const white_gain *gain, float *out)
+static inline void white_lanes(uint64_t key, uint64_t run, const white_gain *gain, int slopes,
+                               float *out)
 {
     enum { PARTS = 8 / WHITE_LANES };
     const WHITE_FLOATS from = WHITE_OP(set1_ps)(gain->from), slope = WHITE_OP(set1_ps)(gain->slope);
-    const white_words step = WHITE_OP(set1_epi32)(8);
+    const white_words step = WHITE_OP(set1_epi32)(WHITE_APART), two = WHITE_OP(set1_epi32)(2);
     const int32_t first[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     white_words a[PARTS], b[PARTS], at[PARTS];
     uint32_t seeds[2][8];
-    int k, p;
+    int k, p, j;
     white_seeds(key, run, seeds[0], seeds[1]);
     for (p = 0; p < PARTS; p++) {
         a[p] = WHITE_LOAD(seeds[0] + p * WHITE_LANES);
@@ -82,26 +83,34 @@ static void white_run(uint64_t key, uint64_t run, const white_gain *gain, float 
         at[p] = WHITE_OP(add_epi32)(WHITE_LOAD(first + p * WHITE_LANES),
                                     WHITE_OP(set1_epi32)(gain->at));
     }
-    if (gain->slope == 0.0f) {
-        for (k = 0; k < LINE_WHITE; k += 8)
-            for (p = 0; p < PARTS; p++) {
-                a[p] = white_next(a[p]);
-                b[p] = white_next(b[p]);
-                WHITE_OP(storeu_ps)(out + k + p * WHITE_LANES,
-                                    WHITE_OP(mul_ps)(white_value(a[p], b[p]), from));
-            }
-        return;
-    }
-    for (k = 0; k < LINE_WHITE; k += 8)
+    for (k = 0; k < LINE_WHITE; k += 2 * WHITE_APART)
         for (p = 0; p < PARTS; p++) {
-            const WHITE_FLOATS rise = WHITE_OP(mul_ps)(slope, WHITE_OP(cvtepi32_ps)(at[p]));
+            white_words x, y, values[2];
             a[p] = white_next(a[p]);
             b[p] = white_next(b[p]);
-            at[p] = WHITE_OP(add_epi32)(at[p], step);
-            WHITE_OP(storeu_ps)(out + k + p * WHITE_LANES,
-                                WHITE_OP(mul_ps)(white_value(a[p], b[p]),
-                                                 WHITE_OP(add_ps)(from, rise)));
+            x = white_pair(a[p]);
+            y = white_pair(b[p]);
+            values[0] = WHITE_OP(add_epi32)(WHITE_OP(add_epi32)(x, y), two);
+            values[1] = WHITE_OP(sub_epi32)(x, y);
+            for (j = 0; j < 2; j++) {
+                float *const to = out + k + j * WHITE_APART + p * WHITE_LANES;
+                WHITE_FLOATS scale = from;
+                if (slopes) {
+                    scale = WHITE_OP(add_ps)(
+                        from, WHITE_OP(mul_ps)(slope, WHITE_OP(cvtepi32_ps)(at[p])));
+                    at[p] = WHITE_OP(add_epi32)(at[p], step);
+                }
+                WHITE_OP(storeu_ps)(to, WHITE_OP(mul_ps)(WHITE_OP(cvtepi32_ps)(values[j]), scale));
+            }
         }
+}
+
+static void white_run(uint64_t key, uint64_t run, const white_gain *gain, float *out)
+{
+    if (gain->slope == 0.0f)
+        white_lanes(key, run, gain, 0, out);
+    else
+        white_lanes(key, run, gain, 1, out);
 }
 
 #else
@@ -112,14 +121,18 @@ static void white_run(uint64_t key, uint64_t run, const white_gain *gain, float 
     int k;
     white_seeds(key, run, a, b);
     for (k = 0; k < LINE_WHITE; k++) {
-        uint32_t *const x = &a[k & 7], *const y = &b[k & 7];
+        const int lane = k % WHITE_APART, is_sum = k / WHITE_APART % 2 == 0;
         const float scale = gain->slope == 0.0f
                                 ? gain->from
                                 : gain->from + gain->slope * (float)(gain->at + k);
-        XORSHIFT(*x);
-        XORSHIFT(*y);
-        out[k] = (float)((int32_t)((*x & 0xffffu) + (*x >> 16) + (*y & 0xffffu) + (*y >> 16)) -
-                         WHITE_MEAN) * scale;
+        int32_t x, y;
+        if (is_sum) {
+            XORSHIFT(a[lane]);
+            XORSHIFT(b[lane]);
+        }
+        x = (int32_t)((a[lane] & 0xffffu) + (a[lane] >> 16));
+        y = (int32_t)((b[lane] & 0xffffu) + (b[lane] >> 16));
+        out[k] = (float)(is_sum ? x + y - WHITE_MEAN : x - y) * scale;
     }
 }
 

@@ -35,6 +35,16 @@ from duplex.conditions import (
 )
 from duplex.errors import InputError
 from duplex.line_filters import butterworth, decimator, looked_ahead, rounded
+from duplex.line_material import (
+    DRAWS,
+    arrivals,
+    chance,
+    clips,
+    drift,
+    gain_for,
+    rounded32,
+)
+from duplex.line_material import sounds as sounds
 
 RATES_HZ = (8_000, 16_000, 24_000, 48_000)
 """Rates a line can have: those that a telephone's 8 kHz divides and the detectors hear."""
@@ -64,18 +74,13 @@ STREAMS = {
 LAWS = ("mu", "a")
 """G.711's laws by the kernels' numbers; mu-law as the ITU's tools decide it."""
 
-_LOOP_BLOCKS = 1_500
 _WHITE_RMS = math.sqrt((65536**2 - 1) / 3)
-_FULL_SCALE = 32_767
-_PEAKS_MAKE_UP, _CLOSE = 2.0, 1.005
-_DRAWS = 2**64
 _LEVELS = 256
 _JITTERS = 1_024
 _QUIET_BLOCKS = 15
 _HOLD_MS, _HOLD_BOUNDS_MS = 120, (20, 400)
 _PACKET_MS = 20
 _MUFFLED_HZ = 1_500
-_FADE_MS = 10
 # Mutually prime, in units of 1/48 ms, so that no two repeat together.
 _ROOM_48 = (487, 601, 743, 887, 1049, 1213, 1429, 1621)
 
@@ -121,7 +126,7 @@ def build_line(
     try:
         line = Line(rate_hz, _speaker_rms(speaker_dbov), live, kernels)
         for effect in effects:
-            key = stream_key(seed % _DRAWS, leg, STREAMS[effect.title])
+            key = stream_key(seed % DRAWS, leg, STREAMS[effect.title])
             _ADD[type(effect)](line, effect, key, live)
     except ValueError as error:
         raise InputError(f"condition: {error}") from error
@@ -141,44 +146,12 @@ def labels(line: Line, effects: Sequence[Effect]) -> list[Label]:
     return [
         Label(
             effect=names[number],
-            kind=_clips(of_title[names[number]], line.rate_hz)[clip].kind,
+            kind=clips(of_title[names[number]], line.rate_hz)[clip].kind,
             start=start,
             end=end,
         )
         for number, clip, start, end in line.labels()
     ]
-
-
-def sounds(effect: Bursts | Tics | SideSpeech, rate_hz: int) -> list[Pcm]:
-    """The takes an effect draws from, cut to the length it asks for."""
-    takes = [clip.samples for clip in _clips(effect, rate_hz)]
-    length = None if isinstance(effect, Bursts) else effect.length_ms
-    return [_cut(take, rate_hz, length) for take in takes]
-
-
-def _clips(effect: Effect, rate_hz: int) -> tuple[beds.Clip, ...]:
-    match effect:
-        case Bursts():
-            return beds.bursts(effect.kind, rate_hz)
-        case Tics():
-            return beds.tics(effect.kind, rate_hz)
-        case SideSpeech():
-            return beds.side_speech(effect.kind, rate_hz)
-    raise InputError(f"condition: {effect.title} has no sounds")
-
-
-def _cut(take: Pcm, rate_hz: int, length_ms: int | None) -> Pcm:
-    """The loudest ``length_ms`` of a take with 10 ms of fade at both ends."""
-    samples = len(take) if length_ms is None else rate_hz * length_ms // 1000
-    if samples >= len(take):
-        return take
-    squares = np.cumsum(np.append(0, take.astype(np.int64) ** 2))
-    start = int(np.argmax(squares[samples:] - squares[:-samples]))
-    part = take[start : start + samples].astype(np.int64)
-    fade = min(rate_hz * _FADE_MS // 1000, samples // 2)
-    ramp = np.minimum(np.arange(1, samples + 1), fade)
-    both = np.minimum(ramp, ramp[::-1])
-    return np.asarray(part * both // fade, np.int16)
 
 
 # ---- one function an effect ----
@@ -193,12 +166,12 @@ def _noise(line: Line, effect: Noise, key: int, live: bool) -> None:
     else:
         assert effect.snr is not None
         wanted = line.level * 10 ** (-effect.snr / 20)
-    drift = _drift(effect.drift_db, line.rate_hz, key) if effect.drift_db else None
+    factors = drift(effect.drift_db, line.rate_hz, key) if effect.drift_db else None
     if effect.kind == "white":
-        line.add_bed(key, None, rounded32(wanted / _WHITE_RMS), drift, follows)
+        line.add_bed(key, None, rounded32(wanted / _WHITE_RMS), factors, follows)
         return
     loop = beds.bed(effect.kind, line.rate_hz).samples
-    line.add_bed(key, loop, _gain_for(loop, wanted), drift, follows)
+    line.add_bed(key, loop, gain_for(loop, wanted), factors, follows)
 
 
 def _background(line: Line, effect: BackgroundSpeech, key: int, live: bool) -> None:
@@ -207,49 +180,7 @@ def _background(line: Line, effect: BackgroundSpeech, key: int, live: bool) -> N
         assert effect.snr is not None
         gain = 10 ** (-effect.snr / 20)
     loop = beds.background_speech(effect.voices, line.rate_hz).samples
-    line.add_bed(key, loop, _gain_for(loop, gain * line.level), None, live)
-
-
-def _gain_for(loop: Pcm, wanted: float) -> float:
-    """The gain that brings a loop to an rms, peaks cut at full scale; that of a silent one is 0."""
-    rms = _rms(loop)
-    if not rms:
-        return 0.0
-    gain = wanted / rms
-    at_most = gain * _PEAKS_MAKE_UP
-    peak = int(np.abs(loop.astype(np.int32)).max())
-    while peak * gain > _FULL_SCALE:
-        # What full scale cuts off is missing from the level: the rest makes up for it.
-        short = wanted / _rms(np.rint(np.clip(loop * gain, -_FULL_SCALE, _FULL_SCALE)))
-        if short < _CLOSE or gain == at_most:
-            break
-        gain = min(gain * short, at_most)
-    return rounded32(gain)
-
-
-def _rms(samples: Pcm | npt.NDArray[np.float64]) -> float:
-    # Counted in whole numbers: a float mean depends on how a processor adds.
-    wide = samples.astype(np.int64)
-    return math.sqrt(int(wide @ wide) / len(wide))
-
-
-def rounded32(value: float) -> float:
-    """Round to 24 significant bits, as a gain that kernels multiply with has them."""
-    return float(np.float32(value))
-
-
-def _drift(depth_db: float, rate_hz: int, key: int) -> Floats:
-    """Factors a block that wander by ``depth_db`` and back in 30 s, their mean square 1."""
-    t = np.arange(_LOOP_BLOCKS) / _LOOP_BLOCKS
-    turns = ((15, 1.0), (41, 0.3), (6, 0.2))
-    phases = [(key >> shift & 0xFFFF) / 65536 for shift in (0, 16, 32)]
-    sway = sum(
-        share * np.sin(2 * np.pi * (turn * t + phase))
-        for (turn, share), phase in zip(turns, phases, strict=True)
-    )
-    factors = 10 ** (depth_db * sway / 1.5 / 20)
-    factors /= math.sqrt(float(np.mean(factors**2)))
-    return np.asarray(np.rint(factors * 2**20) / 2**20, np.float32)
+    line.add_bed(key, loop, gain_for(loop, gain * line.level), None, live)
 
 
 def _bursts(line: Line, effect: Bursts, key: int, live: bool) -> None:
@@ -262,7 +193,7 @@ def _bursts(line: Line, effect: Bursts, key: int, live: bool) -> None:
         STREAMS[effect.title],
         sounds(effect, line.rate_hz),
         gains,
-        _arrivals(effect.rate_per_min),
+        arrivals(effect.rate_per_min),
         0,
         live,
     )
@@ -275,24 +206,11 @@ def _own_sounds(line: Line, effect: Tics | SideSpeech, key: int, live: bool) -> 
         STREAMS[effect.title],
         sounds(effect, line.rate_hz),
         [rounded(line.level / EXPECTED_RMS)] * _LEVELS,
-        _arrivals(effect.rate_per_min),
+        arrivals(effect.rate_per_min),
         every,
         live,
         _QUIET_BLOCKS,
     )
-
-
-def _arrivals(rate_per_min: float) -> tuple[int, int, int]:
-    """Thresholds of a draw: up to the first no arrival in 20 ms, up to the second one, ..."""
-    mean = rate_per_min / 60 * 0.02
-    none = math.exp(-mean)
-    one, two = none * mean, none * mean * mean / 2
-    return _chance(none), _chance(none + one), _chance(none + one + two)
-
-
-def _chance(probability: float) -> int:
-    """The threshold a 64-bit draw lies below with this probability."""
-    return min(_DRAWS - 1, max(0, round(probability * 2**53) << 11))
 
 
 def _echo(line: Line, effect: Echo, key: int, live: bool) -> None:
@@ -323,7 +241,7 @@ def _microphone(line: Line, effect: Microphone, key: int, live: bool) -> None:
         [looked_ahead(section) for section in band],
         [looked_ahead(section) for section in butterworth(4, _MUFFLED_HZ, rate, "low")],
         key,
-        _chance(effect.muffle_prob),
+        chance(effect.muffle_prob),
         rounded(10 ** (effect.level_db / 20)),
         effect.agc,
         round(effect.dc * 32768),
@@ -372,9 +290,9 @@ def _packet_loss(line: Line, effect: PacketLoss, key: int, live: bool) -> None:
         model,
         packet,
         burst,
-        _chance(to_bad),
-        _chance(to_good),
-        _chance(loss if model == 3 else to_bad),
+        chance(to_bad),
+        chance(to_good),
+        chance(loss if model == 3 else to_bad),
         effect.concealment != "none",
     )
 
@@ -393,8 +311,8 @@ def _network(line: Line, effect: Network, key: int, live: bool) -> None:
         round(_PACKET_MS * per_ms),
         round(effect.base_ms * per_ms),
         jitters,
-        _chance(effect.reorder),
-        _chance(stalls),
+        chance(effect.reorder),
+        chance(stalls),
         round(effect.stall_ms * per_ms),
         round(_HOLD_MS * per_ms),
         (least, most),
