@@ -429,6 +429,14 @@ def test_nothing_is_delegated_twice(text: str) -> None:
     assert delegates(brain.on_heard(heard(text))) == 0
 
 
+def test_what_is_read_back_into_silence_is_taken_as_agreed() -> None:
+    brain = host()
+    assert "Is that right?" in reply(brain, "A table for two on August 7 at 7 p.m., under Rosa.")
+    assert brain.on_quiet(5_000) == ()
+    assert delegates(brain.on_quiet(6_000)) == 1
+    assert delegates(brain.on_quiet(6_000)) == 0
+
+
 def test_a_changed_detail_is_delegated_again() -> None:
     brain, _ = ready()
     brain.on_said(said(only(brain.on_commentary(BOOKED, "d1"))))

@@ -142,6 +142,13 @@ async def test_other_words_in_the_callers_audio_change_the_tools_arguments(
     assert [dict(call.arguments) for call in booked] == [wanted]
 
 
+@pytest.mark.parametrize("name", ["restaurant_change_time", "restaurant_second_thoughts"])
+async def test_changes_and_second_thoughts_are_followed_by_ear(tmp_path: Path, name: str) -> None:
+    (result,) = (await Runner(options(tmp_path, scenario=(name,))).run()).run.results
+    assert result.status == "passed", result.model_dump_json(indent=1)
+    assert result.metrics.task.tool_accuracy == 1.0
+
+
 async def test_the_two_ends_share_no_state_but_the_engines(ends: Ends) -> None:
     (scenario,) = scenarios.load(TREE / "scenarios").select([BOOKING])
     async with AsyncExitStack() as stack:

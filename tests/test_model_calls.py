@@ -148,7 +148,7 @@ def test_arguments_are_checked_before_anything_runs(tmp_path: Path) -> None:
 
     with serving(Careless()) as fake:
         finished = hold(
-            tmp_path, backend_url=fake.url, backend_model="worker", max_duration_seconds=30
+            tmp_path, backend_url=fake.url, backend_model="worker", max_duration_seconds=45
         )
     ended = events(finished, "tool.ended")
     assert [event["status"] for event in ended] == ["failed"] * 3
@@ -171,7 +171,7 @@ def test_calls_of_a_discarded_response_never_run(tmp_path: Path) -> None:
 
     with serving(Breaking()) as fake:
         finished = hold(
-            tmp_path, backend_url=fake.url, backend_model="worker", max_duration_seconds=30
+            tmp_path, backend_url=fake.url, backend_model="worker", max_duration_seconds=45
         )
     assert events(finished, "tool.started") == []
     faults = events(finished, "fault")

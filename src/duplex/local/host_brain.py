@@ -157,6 +157,10 @@ class HostBrain:
             return self._close(f"I can't hear you, so I'll hang up now. {self._desk.farewell}")
         if self._waiting:
             return self._say(_STILL)
+        if self._read_back != self._agreed and self._read_back == self._tracker.signature():
+            # Nobody objects.
+            self._agreed = self._read_back
+            return self._delegate()
         if self._result and not questions(self._result):
             return self._say(self._pick("else", _ELSE))
         return self._say(f"Are you still there? {_without_lead(self._last)}", noted=False)
