@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from duplex.application.words import bare, is_farewell, is_thanks, questions
+from duplex.application.words import bare, clean, is_farewell, is_thanks, questions
 
 _WISH = re.compile(
     r"\b(?:(?:i|we)(?:'d| would) (?:also |still |rather )?(?:like|love|prefer|want)|"
@@ -18,9 +18,15 @@ _WISH = re.compile(
     r"the|my|our|a)|not (?:right|correct)|wrong|actually|hold on)\b"
 )
 
+_SETTLED = re.compile(
+    r"\b(?:all|everything|what) (?:that )?(?:i|we) (?:need|want|wish|wanted)(?:ed)?(?: to \w+)?\b"
+)
+"""Wishes spoken of because they are fulfilled."""
+
 
 def is_closing(text: str) -> bool:
     """Whether the speaker ends the conversation, with nothing asked, wished or put right."""
-    low = bare(text)
-    closes = is_farewell(text) or is_thanks(text)
-    return closes and not questions(text) and not _WISH.search(low)
+    if not (is_farewell(text) or is_thanks(text)):
+        return False
+    rest = _SETTLED.sub(" ", clean(text).lower())
+    return not questions(rest) and not _WISH.search(bare(rest))
