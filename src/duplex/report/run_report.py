@@ -65,7 +65,7 @@ def as_markdown(run: schema.Run) -> str:
 
 def words(run: schema.Run) -> str:
     """How well the assistant heard its callers, as one line; errors and words summed."""
-    known = [errors for result in run.results if (errors := _misheard(result)) is not None]
+    known = [found for result in run.results if (found := _misheard(result)) is not None]
     if not known:
         return f"words: {UNMEASURED}, nobody told what was said or what was heard"
     wrong, said = (sum(one[at] for one in known) for at in (0, 1))
