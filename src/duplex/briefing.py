@@ -20,7 +20,7 @@ from duplex.completion.seen import Task
 from duplex.delegating import assistant_delegation, caller_delegation
 from duplex.options import RunOptions
 from duplex.protocols.gpt_live_client import LiveConfig
-from duplex.scenario import Scenario
+from duplex.scenario import PersonaLevels, Scenario
 
 
 def first_speaker(options: RunOptions, scenario: Scenario) -> str:
@@ -57,6 +57,7 @@ def assistant_config(
 def caller_brief(scenario: Scenario, first: str) -> Brief:
     """What the caller is told: never what is expected."""
     persona = scenario.persona
+    levels = scenario.duplex.persona or PersonaLevels()
     context = scenario.input.context
     return Brief(
         goal=scenario.goal,
@@ -83,6 +84,11 @@ def caller_brief(scenario: Scenario, first: str) -> Brief:
             interrupt_tendency=persona.interrupt_tendency,
             backchannel_tendency=persona.backchannel_tendency,
             backchannels=tuple(persona.backchannels),
+            pace=levels.pace or "normal",
+            emotion=levels.emotion or "neutral",
+            disfluency=levels.disfluency or "off",
+            clarity=levels.clarity or "clear",
+            memory=levels.memory or "good",
         ),
         context=context.summary if context is not None else "",
         first_speaker=first,

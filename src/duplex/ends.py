@@ -32,6 +32,7 @@ from duplex.briefing import (
 from duplex.completion.observer import Hide, SemanticObserver
 from duplex.errors import InputError
 from duplex.local.engines import Models, SpeechEngines
+from duplex.local.manner import pace_of
 from duplex.local.parties import party_maker, voice_maker
 from duplex.local.scripting import speak_line
 from duplex.local.seams import VOICE_RATE_HZ
@@ -205,7 +206,8 @@ class Ends:
     async def _scripted(self, scenario: Scenario, first: str, seed: int) -> Participant:
         assert self._engines is not None, "a script needs a mouth"
         voice = self._options.simulator_voice or scenario.persona.voice
-        style = seeded_style(voice, seed, "caller")
+        pace = pace_of(caller_brief(scenario, first).persona)
+        style = seeded_style(voice, seed, "caller", pace=pace)
         lines = [
             ScriptedLine(
                 text=line.text,

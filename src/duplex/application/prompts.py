@@ -44,7 +44,10 @@ class AgendaItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Persona:
-    """How the caller behaves; tendencies are probabilities in [0, 1]."""
+    """How the caller behaves; tendencies are probabilities in [0, 1].
+
+    ``pace`` to ``memory`` are levels as ``duplex.persona`` of a scenario names them.
+    """
 
     description: str = ""
     speech_instructions: str = ""
@@ -52,6 +55,11 @@ class Persona:
     interrupt_tendency: float = 0.15
     backchannel_tendency: float = 0.25
     backchannels: tuple[str, ...] = ()
+    pace: str = "normal"
+    emotion: str = "neutral"
+    disfluency: str = "off"
+    clarity: str = "clear"
+    memory: str = "good"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +93,7 @@ def caller_instructions(brief: Brief) -> str:
     lines += [f"- {_item_in_prose(item)}" for item in brief.agenda]
     persona = brief.persona
     lines += [text for text in (persona.description, persona.speech_instructions) if text]
+    lines += manner_in_prose(persona)
     lines.append(
         "Answer the question you were actually asked, in one short sentence. Give several details "
         "together when several are asked for. Repeat yourself when asked. If a detail is read back "
@@ -92,6 +101,34 @@ def caller_instructions(brief: Brief) -> str:
         "goodbye."
     )
     return "\n".join(lines) + "\n\n" + _block("duplex-brief", _briefs(), brief)
+
+
+_MANNERS: dict[tuple[str, str], str] = {
+    ("pace", "slow"): "Speak slowly.",
+    ("pace", "fast"): "Speak fast.",
+    ("disfluency", "occasional"): "Now and then begin with a filler such as um.",
+    ("disfluency", "frequent"): "Hesitate often: fillers, words said twice, sentences begun anew.",
+    ("clarity", "vague"): "Be vague at first and hedge; be exact only when asked again.",
+    ("memory", "poor"): "You often have to think before a detail comes to you; say so, and pause.",
+}
+
+
+def manner_in_prose(persona: Persona) -> list[str]:
+    """A sentence for every trait in which a persona differs from a plain one."""
+    found = [
+        said
+        for (trait, level), said in _MANNERS.items()
+        if {
+            "pace": persona.pace,
+            "disfluency": persona.disfluency,
+            "clarity": persona.clarity,
+            "memory": persona.memory,
+        }[trait]
+        == level
+    ]
+    if persona.emotion != "neutral":
+        found.append(f"You are {persona.emotion}, and it can be heard.")
+    return found
 
 
 def _item_in_prose(item: AgendaItem) -> str:

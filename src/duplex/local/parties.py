@@ -10,12 +10,13 @@ from __future__ import annotations
 from duplex.application.desk import Desk
 from duplex.application.loading import load_application
 from duplex.application.model import Application
-from duplex.application.prompts import assistant_instructions, desk_from
+from duplex.application.prompts import assistant_instructions, brief_from, desk_from
 from duplex.clock import Clock
 from duplex.errors import InputError
 from duplex.local.caller_brain import CallerBrain
 from duplex.local.engines import SpeechEngines
 from duplex.local.host_brain import HostBrain
+from duplex.local.manner import Manner, pace_of, plain
 from duplex.local.model_brain import Model, ModelCaller, ModelHost
 from duplex.local.realtime_errands import Errands
 from duplex.local.realtime_session import MakeParty
@@ -46,6 +47,7 @@ def voice_maker(engines: SpeechEngines, *, seed: int, model: Model | None = None
             voice=config.voice,
             seed=seed,
             role=Side.CALLER if role == "caller" else Side.ASSISTANT,
+            pace=_pace(config.instructions, role),
         )
 
     return make
@@ -68,12 +70,21 @@ def party_maker(
             brain=brain_for(settings.instructions, role, seed),
             ears=engines.ears,
             mouth=engines.mouth,
-            style=seeded_style(settings.voice, seed, side.label),
+            style=seeded_style(
+                settings.voice, seed, side.label, pace=_pace(settings.instructions, role)
+            ),
             thinking=Thinking(ThinkTimes(), seed, side.label),
             errands=Errands(known, _desk(settings, known), clock, seed=seed) if host else None,
         )
 
     return make
+
+
+def _pace(instructions: str, role: str) -> float:
+    """What a caller's persona multiplies the duration of its speech by; 1 for anybody else."""
+    if role != "caller":
+        return 1.0
+    return pace_of(brief_from(instructions).persona)
 
 
 def _desk(settings: Settings, application: Application) -> Desk:
@@ -88,7 +99,9 @@ def brain_for(instructions: str, role: str, seed: int, model: Model | None = Non
     if role == "caller":
         if model is not None:
             return ModelCaller.from_instructions(instructions, model, seed)
-        return CallerBrain.from_instructions(instructions, seed)
+        caller = CallerBrain.from_instructions(instructions, seed)
+        persona = brief_from(instructions).persona
+        return caller if plain(persona) else Manner(caller, persona, seed)
     if model is not None:
         return ModelHost(instructions, model, seed)
     try:

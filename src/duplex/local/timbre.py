@@ -61,14 +61,14 @@ def family(voice: str) -> Family:
     return Family.SECOND if odd else Family.BASE
 
 
-def seeded_style(voice: str, seed: int | None, who: str) -> Style:
-    """Draw a speaker's pace (±10 %) and pitch (±1 semitone); None draws nothing."""
+def seeded_style(voice: str, seed: int | None, who: str, *, pace: float = 1.0) -> Style:
+    """Draw a speaker's pace (±10 % of ``pace``) and pitch (±1 semitone); None draws nothing."""
     if seed is None:
-        return Style(voice=voice)
+        return Style(voice=voice, pace=pace)
     chance = Chance(seed, who)
     return Style(
         voice=voice,
-        pace=1.0 + chance.stream("pace").uniform(-PACE_SPREAD, PACE_SPREAD),
+        pace=pace * (1.0 + chance.stream("pace").uniform(-PACE_SPREAD, PACE_SPREAD)),
         semitones=chance.stream("pitch").uniform(-SEMITONE_SPREAD, SEMITONE_SPREAD),
     )
 

@@ -68,12 +68,13 @@ class LocalVoice:
         seed: int | None,
         role: Side,
         think: ThinkTimes | None = None,
+        pace: float = 1.0,
     ) -> None:
         self.instructions: list[str] = []
         """Rules added during the session, for whoever keeps the brain's context."""
         self.thoughts: list[str] = []
         """Silent context added during the session."""
-        self.style = seeded_style(voice, seed, role.label)
+        self.style = seeded_style(voice, seed, role.label, pace=pace)
         self._brain = brain
         self._mouth = mouth
         self._role = role

@@ -19,6 +19,9 @@ from duplex.values import Action
 
 Level = Literal["off", "occasional", "frequent"]
 Pace = Literal["slow", "normal", "fast"]
+Emotion = Literal["neutral", "calm", "cheerful", "impatient", "upset", "anxious", "sad"]
+Clarity = Literal["clear", "vague"]
+Memory = Literal["good", "poor"]
 
 INTO_MS = 1_000
 """Where an interruption or a murmur that names no time begins in the assistant's turn."""
@@ -74,6 +77,10 @@ class PersonaLevels(_Options):
     pace: Pace | None = None
     interruptions: Level | None = None
     backchannels: Level | None = None
+    emotion: Emotion | None = None
+    disfluency: Level | None = None
+    clarity: Clarity | None = None
+    memory: Memory | None = None
 
     def tendencies(self) -> dict[str, float]:
         """Return the persona fields these levels replace."""
