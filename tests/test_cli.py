@@ -156,7 +156,7 @@ def test_a_closed_stdout_ends_the_command_without_a_traceback() -> None:
 def test_scenario_validate_says_how_many_are_valid() -> None:
     done = duplex("scenario", "validate", "scenarios")
     assert done.exit_code == 0
-    assert "4 scenarios, all valid" in done.stderr
+    assert "8 scenarios, all valid" in done.stderr
 
 
 def test_the_doctor_finds_what_a_call_needs_and_never_shows_a_key() -> None:

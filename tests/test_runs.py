@@ -288,6 +288,7 @@ async def test_a_worker_that_dies_loses_no_call(tmp_path: Path) -> None:
 
 
 def test_a_run_killed_at_any_moment_is_finished_by_resume(tmp_path: Path) -> None:
+    """Field case UKGovernmentBEIS/inspect_ai#5213."""
     given = options(tmp_path, samples=4)
     command = [sys.executable, "-m", "duplex", "run", "--clock", "virtual", "--samples", "4"]
     for name in ("data", "caller", "assistant", "first_speaker", "out"):

@@ -189,6 +189,7 @@ def test_a_journal_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     "tail", [b'{"type":"ended","case":"b","att', b"}{\n", b"\xff\xfe\n", b'{"type":"what"}\n']
 )
 def test_a_half_written_line_is_set_aside_and_the_rest_kept(tmp_path: Path, tail: bytes) -> None:
+    """Field case NVIDIA-AI-Blueprints/nemotron-voice-agent#120."""
     journal = Journal.create(tmp_path, opening("a", "b"))
     journal.ended("a", 1, "a", final=True)
     journal.close()
