@@ -219,7 +219,9 @@ async def test_audio_sent_ahead_is_heard_at_real_time() -> None:
 
 async def test_a_stall_on_the_wall_is_survived_and_doubles_nothing() -> None:
     voices = Voices(lambda config: ToneVoice(config, tone_ms=600))
-    async with LocalServer(voices, faults=[parse_fault("stall,seconds=1.7,after_ms=400")]) as server:
+    async with LocalServer(
+        voices, faults=[parse_fault("stall,seconds=1.7,after_ms=400")]
+    ) as server:
         bench = bench_of(server.url, opening="hello")
         await bench.start()
         await bench.run(2_800)
