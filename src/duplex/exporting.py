@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from duplex.errors import InputError
-from duplex.exports import roark
+from duplex.exports import livekit, roark
 from duplex.exports.inspect_log import inspect_log
 from duplex.exports.junit import junit
 from duplex.exports.subject import Subject, subject_of
@@ -36,6 +36,7 @@ def _as_json(make: Callable[[Subject, Path], dict[str, Json]]) -> Written:
 
 SHAPES: dict[str, Written] = {
     "roark": _as_json(lambda subject, _: roark.report(subject)),
+    "livekit": _as_json(livekit.report),
     "junit": lambda subject, _: junit(subject),
     "csv": lambda subject, _: table(subject),
     "markdown": lambda subject, _: summary(subject),

@@ -157,7 +157,9 @@ def compare(
 @app.command()
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or its id.")],
-    shape: Annotated[str, typer.Option("--as", help="roark, junit, csv, markdown or inspect.")],
+    shape: Annotated[
+        str, typer.Option("--as", help="roark, livekit, junit, csv, markdown or inspect.")
+    ],
     compare_to: Annotated[
         Path | None, typer.Option(help="Baseline run whose comparison is put in.")
     ] = None,
