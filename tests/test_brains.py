@@ -384,8 +384,7 @@ def ready(state: dict[str, Json] | None = None) -> tuple[HostBrain, Sequence[Act
     """A host that has just heard everything."""
     brain = host(state=state)
     text = "A table for two on August 7 at 7 p.m., my name is Rosa."
-    assert "Is that right?" in reply(brain, text)
-    return brain, brain.on_heard(heard("Yes, that's right."))
+    return brain, brain.on_heard(heard(text))
 
 
 def delegates(acts: Sequence[Act]) -> int:
@@ -431,7 +430,8 @@ def test_nothing_is_delegated_twice(text: str) -> None:
 
 def test_what_is_read_back_into_silence_is_taken_as_agreed() -> None:
     brain = host()
-    assert "Is that right?" in reply(brain, "A table for two on August 7 at 7 p.m., under Rosa.")
+    reply(brain, "A table for two on August 7.")
+    assert "Is that right?" in reply(brain, "At 7 p.m., under the name Rosa.")
     assert brain.on_quiet(5_000) == ()
     assert delegates(brain.on_quiet(6_000)) == 1
     assert delegates(brain.on_quiet(6_000)) == 0

@@ -81,6 +81,7 @@ class HostBrain:
         self._read_back = ""
         self._agreed = ""
         self._unclear = ""
+        self._givings = 0
         self._result = ""
         self._result_cut = False
         self._last = ""
@@ -110,6 +111,7 @@ class HostBrain:
             return self._pardon()
         self._greeted = True
         turn = self._tracker.user(text)
+        self._givings += bool(turn.given)
         if not turn.changed:
             if is_farewell(text) or says_all(text):
                 return self._close(self._desk.farewell)
@@ -199,7 +201,8 @@ class HostBrain:
             if turn.no and not turn.changed:
                 return self._say("All right, I'll leave it as it is. Anything else?")
             return self._say(fill(errand.confirm, said))
-        if errand.read_back and tracker.signature() != self._agreed:
+        # What was all said in one breath is read back by the result; who said it may be gone.
+        if errand.read_back and self._givings > 1 and tracker.signature() != self._agreed:
             return self._reads_back(turn, text, fill(errand.read_back, said))
         return self._delegate()
 
