@@ -7,6 +7,7 @@ import json
 import types
 import typing
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,7 @@ def roark_filled(value: Json, at: str = "") -> Iterator[str]:
             yield from roark_filled(one, path)
 
 
+@cache
 def roark_documents() -> list[Json]:
     """Runs that fill, together, whatever can be filled."""
     turn: Json = {

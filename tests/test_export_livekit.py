@@ -227,12 +227,12 @@ def test_the_agents_own_account_is_beside_what_was_heard(whole: Document) -> Non
     assert metrics["conversation"]["heardE2eLatencyP50Ms"] != CLAIMED_MS
 
 
-def test_an_agent_that_tells_nothing_has_no_remote_session(tmp_path: Path) -> None:
+def test_an_agent_that_tells_no_timing_has_none_of_its_own(tmp_path: Path) -> None:
     place = tmp_path / "run"
     place.mkdir()
     found = document(run_of(place, [held(place, 1, BOOKING, told=False)]), place)
     metrics = jobs(found)[0]["metrics"]
-    assert metrics["hasRemoteSession"] is False
+    assert metrics["hasRemoteSession"] is True, "it told words"
     assert "llm" not in metrics
     assert "sttDelayMs" not in metrics["stt"]
     assert "ttfbMs" not in metrics["tts"]
@@ -370,6 +370,24 @@ def test_files_that_are_broken_cost_the_history_only(tmp_path: Path) -> None:
     run_folder.transcript(id).write_text("no json")
     found = document(made, place)
     assert list(found["summary"]["chatHistory"].values()) == [{"items": []}]
+
+
+def test_half_a_character_of_a_peer_is_no_reason_to_fail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "run"
+    place.mkdir()
+    (place / "results.json").write_text(to_json(run(call())))
+    path = RunFolder(place).transcript("booking.s1")
+    path.parent.mkdir()
+    path.write_text(json.dumps([{"role": "assistant", "text": "Hello", "start_ms": 1}]))
+    events = RunFolder(place).events("booking.s1")
+    events.parent.mkdir()
+    fields: dict[str, Json] = {"call_id": "c1", "name": "book", "arguments": {"name": "\ud800"}}
+    event: dict[str, Json] = {"seq": 0, "at": 0, "received_at": None, "side": "assistant"}
+    events.write_text(json.dumps(event | {"type": "tool.started"} | fields) + "\n")
+    exporting.command(place, "livekit", runs=tmp_path, compare_to=None, out=None)
+    assert differences(json.loads(capsys.readouterr().out)) == []
 
 
 async def test_a_real_run_is_the_published_shape(

@@ -29,7 +29,9 @@ Written = Callable[[Subject, Path], str]
 def _as_json(make: Callable[[Subject, Path], dict[str, Json]]) -> Written:
     def written(subject: Subject, folder: Path) -> str:
         found = make(subject, folder)
-        return json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        text = json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        # Half a character, which a peer may have sent, is no UTF-8.
+        return text.encode("utf-8", "replace").decode("utf-8")
 
     return written
 

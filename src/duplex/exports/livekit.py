@@ -245,10 +245,17 @@ def _job_metrics(
         **groups([pooled]),
         turns=[dict(turn) for turn in turns],
         **(judged(case) if case.counted else {}),
-        hasRemoteSession=bool(objects(case.result.duplex.get("claims"))),
+        hasRemoteSession=_told(case, pooled),
         t0=None if began is None else moment(case.started_at, began),
         endReason=_end(case),
         impairments=_impairments(case),
+    )
+
+
+def _told(case: Case, pooled: Measured) -> bool:
+    """Whether the agent told anything itself: of its timing, or the words it heard or meant."""
+    return bool(objects(case.result.duplex.get("claims"))) or any(
+        "words" in pooled.counts[group] for group in ("stt", "tts")
     )
 
 
