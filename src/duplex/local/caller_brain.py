@@ -46,6 +46,7 @@ class CallerBrain:
         self._outstanding: list[Say] = []
         self._unsaid: Say | None = None
         self._last = ""
+        self._repeated = ""
         self._opened = False
         self._finishing = ""
         self._finished = False
@@ -151,7 +152,8 @@ class CallerBrain:
             return self._leave("completed" if meaning.done else "refused")
         if meaning.spell and (spelled := self._spell()):
             return spelled
-        if meaning.repeat:
+        if meaning.repeat and not (meaning.asks and self._repeated == self._last):
+            self._repeated = self._last
             return self._repeat()
         if meaning.done:
             return self._on_done(meaning)

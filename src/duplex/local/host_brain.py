@@ -250,8 +250,8 @@ class HostBrain:
             return self._say(_WHAT)
         if questions(text) and self._result:
             return self._say(self._result)
-        if self._tracker.offers and not turn.given:
-            # An answer to an offer, lost on the way.
+        if (self._tracker.offers or self._tracker.asked) and not turn.given:
+            # An answer to an offer or its question, lost on the way.
             return self._say(f"{self._pick('pardon', _PARDON)} {_OTHER}")
         return self._say(self._pick("else", _ELSE))
 
