@@ -337,13 +337,17 @@ def _caveats(
     latency = next((one for one in timings if one.metric == "response_latency"), None)
     if latency is not None and latency.difference.detectable is not None:
         found.append(
-            f"A change of the mean response latency of roughly {latency.difference.detectable:.0f} "
-            "ms would have been seen four times in five; smaller ones may exist and go unseen."
+            f"A change of the mean response latency of {_roughly(latency.difference.detectable)} "
+            "would have been seen four times in five; smaller ones may exist and go unseen."
         )
     tested = [one.adjusted_p for one in checks] + [one.adjusted_p for one in timings]
     if not any(p is not None for p in tested):
         found.append("Nothing could be tested, which does not mean that nothing changed.")
     return found
+
+
+def _roughly(ms: float) -> str:
+    return f"roughly {ms:.0f} ms" if ms >= 1 else "less than 1 ms"
 
 
 def _seen(name: str, tested: Shares) -> str:
