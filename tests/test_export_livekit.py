@@ -291,6 +291,17 @@ def test_every_reference_leads_to_words_that_were_said(whole: Document) -> None:
         assert quote.removesuffix(" …") in message["content"][0]["text"]
 
 
+def test_there_are_never_more_than_nine_references(tmp_path: Path) -> None:
+    stats = ("mean", "p50", "p95", "min", "max")
+    checks = [f"response_latency.{stat} <= {limit}ms" for stat in stats for limit in (100, 200)]
+    path = RunFolder(tmp_path).transcript("booking.s1")
+    path.parent.mkdir()
+    path.write_text(json.dumps([{"role": "assistant", "text": "Hello", "start_ms": 1}]))
+    found = document(run(call(), checks=checks), tmp_path)
+    assert len(found["summary"]["issues"]) >= 10
+    assert json.dumps(found["summary"]).count("</ref>") in range(5, 10)
+
+
 def test_issues_come_with_what_to_do(whole: Document) -> None:
     for issue in whole["summary"]["issues"]:
         assert set(issue) == {"description", "suggestion", "label"}
