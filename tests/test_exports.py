@@ -97,7 +97,7 @@ def test_the_drawing_is_well_formed_and_shows_both_sides() -> None:
     ]
     made = run(call(scenario="<&>", latencies=(800.0, 3500.0), segments=segments))
     found = subject(made)
-    drawing = moments_svg(found, worst(found))
+    drawing = moments_svg(found, worst(found, placed=True))
     assert drawing is not None
     root = ET.fromstring(drawing)
     titles = {one.text for one in root.iter("{http://www.w3.org/2000/svg}title")}

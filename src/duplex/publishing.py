@@ -35,7 +35,7 @@ def publish(run: schema.Run, folder: Path) -> None:
 
 
 def _written(place: RunFolder, subject: Subject) -> None:
-    drawing = moments_svg(subject, worst(subject))
+    drawing = moments_svg(subject, worst(subject, placed=True))
     report = summary(subject)
     if drawing is not None:
         place.write_text(place.path / MOMENTS, drawing)

@@ -33,10 +33,11 @@ def summary(subject: Subject) -> str:
     return "\n".join([*page[:head], *lines, *page[head:]]).rstrip() + "\n"
 
 
-def worst(subject: Subject) -> list[Incident]:
-    """The gravest incidents of a run, the gravest first."""
+def worst(subject: Subject, *, placed: bool = False) -> list[Incident]:
+    """The gravest incidents of a run, the gravest first; ``placed``: those with a time only."""
     found = incidents(subject.run, subject.criteria)
-    return sorted(found, key=lambda one: _RANK[one.severity])[:_WORST]
+    wanted = [one for one in found if not placed or one.start_ms is not None]
+    return sorted(wanted, key=lambda one: _RANK[one.severity])[:_WORST]
 
 
 def _moments(subject: Subject) -> Iterator[tuple[str, ...]]:
