@@ -34,9 +34,11 @@ def _word(text: str, index: int) -> Pcm:
     t = np.arange(WORD - GAP) / VOICE_RATE_HZ
     tones = [100 + digest[n] * 2 for n in range(4)]
     wave = sum(np.sin(2 * np.pi * hz * t + digest[n + 8]) for n, hz in enumerate(tones))
+    # It swells and fades, as words do: sounds as steady as a hum are no speech to the ruler.
+    swell = 0.3 + 0.9 * np.sin(np.pi * np.arange(WORD - GAP) / (WORD - GAP))
     edge = np.minimum(1.0, np.minimum(np.arange(WORD - GAP), np.arange(WORD - GAP)[::-1]) / 240)
     out = np.zeros(WORD, np.int16)
-    out[: WORD - GAP] = np.rint(LEVEL / 2 * edge * wave)
+    out[: WORD - GAP] = np.rint(LEVEL / 2 * edge * swell * wave)
     return out
 
 

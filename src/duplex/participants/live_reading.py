@@ -32,13 +32,35 @@ from duplex.resample import Resampler
 from duplex.values import Action, Happening, Json, RemoteFault, Side
 
 NOTE_PREFIX = "duplex."
+_ENDLESS = frozenset(
+    {
+        "backend.usage",
+        "delegation.created",
+        "reply.interrupted",
+        "session.usage",
+        "sound",
+        "transcript",
+        "utterance",
+        "voice.late",
+    }
+)
+"""What a peer may tell as often as it likes."""
 FAULT_NAME = re.compile(r"[a-z0-9_]{1,40}")
 SETTLE_MS = 1_500
 """A run of transcript is taken for an utterance this long after its end, unless a note came."""
 SAME_FAULT_LIMIT = 5
 """Faults of one code told one by one; the rest are counted and told at the end."""
+FAULT_CODES_LIMIT = 100
+"""Codes told apart: a peer names its own, and each that it makes up would be told anew."""
+OTHER_CODE = "other"
 UNCOLLECTED_LIMIT = 20_000
 """Items kept for a loop that does not collect; about half an hour of audio deltas."""
+TOLD_LIMIT = 200_000
+"""Happenings of a peer's making that are recorded; two hours of talk have a quarter of that."""
+TEXT_LIMIT = 20_000
+"""Letters of one transcript that are kept."""
+LETTERS_LIMIT = 4_000_000
+"""Letters of all of them, ten times what is said in two hours."""
 
 
 class Reading:
@@ -61,6 +83,9 @@ class Reading:
         self._odd = False
         self._items: list[Incoming] = []
         self._lost = 0
+        self._told = 0
+        self._letters = 0
+        self._untold = 0
         self._faults: Counter[tuple[str, str]] = Counter()
         self._grouper = Grouper()
         self._notes_seen = provider == "local" and side is Side.CALLER
@@ -117,10 +142,22 @@ class Reading:
                 self.fault("session", message.code, message.reason)
 
     def tell(self, kind: str, fields: Mapping[str, Json], received_at: float | None = None) -> None:
+        """Tell one happening; of what a peer can tell without end, only so much."""
+        if kind in _ENDLESS:
+            self._told += 1
+            text = fields.get("text")
+            if isinstance(text, str):
+                self._letters += min(len(text), TEXT_LIMIT)
+                fields = {**fields, "text": text[:TEXT_LIMIT]} if len(text) > TEXT_LIMIT else fields
+            if self._told > TOLD_LIMIT or self._letters > LETTERS_LIMIT:
+                self._untold += 1
+                return
         self._keep(Happening(type=kind, fields=fields, received_at=received_at))
 
     def fault(self, stage: str, code: str, message: str, *, fatal: bool = False) -> None:
         """Tell a fault; many of one code are counted instead."""
+        known = (stage, code) in self._faults or len(self._faults) < FAULT_CODES_LIMIT
+        code = code if known or fatal else OTHER_CODE
         self._faults[stage, code] += 1
         if fatal or self._faults[stage, code] <= SAME_FAULT_LIMIT:
             self._keep(self._fault(stage, code, message, fatal=fatal))
@@ -156,8 +193,11 @@ class Reading:
         if self._lost:
             message = f"{self._lost} items came while nobody collected them"
             self._items.append(self._fault("transport", "overflow", message, fatal=False))
+        if self._untold:
+            message = f"{self._untold} happenings beyond what a session may tell were not recorded"
+            self._items.append(self._fault("transport", "too_many_events", message, fatal=False))
         self._faults.clear()
-        self._lost = 0
+        self._lost = self._untold = 0
 
     # -- one kind each ------------------------------------------------------
 
@@ -177,23 +217,20 @@ class Reading:
             text = f"a transcript of {message.start_ms} ms came after one of {newest} ms"
             self.fault("session", "reordered", text)
         self._newest_ms[message.said] = max(newest, message.start_ms)
-        self.pieces.append(
-            Piece(
-                said=message.said,
-                text=message.text,
-                start_ms=message.start_ms,
-                end_ms=message.end_ms,
-            )
-        )
+        text = message.text[:TEXT_LIMIT]
         fields: dict[str, Json] = {
             "direction": "said" if message.said else "heard",
-            "text": message.text,
+            "text": text,
             "start_ms": message.start_ms,
             "end_ms": message.end_ms,
         }
         self.tell("transcript", fields, received_at)
+        if self._untold:
+            return
+        start_ms, end_ms = message.start_ms, message.end_ms
+        self.pieces.append(Piece(said=message.said, text=text, start_ms=start_ms, end_ms=end_ms))
         if message.said:
-            self._label(self._grouper.add(message.text, message.start_ms, message.end_ms))
+            self._label(self._grouper.add(text, start_ms, end_ms))
 
     def _unlabelled(self, runs: list[Run]) -> list[Run]:
         """A voice that was cut off says nothing of its last words, so they are guessed."""

@@ -7,9 +7,8 @@ runs without a long gap. Pure: a live session drives it.
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import itemgetter
 
 from duplex.application.base import Line
@@ -28,42 +27,37 @@ class Run:
 
 
 class Grouper:
-    """Joins one direction's pieces as they come."""
+    """Joins one direction's pieces once nothing more can come between them."""
 
     def __init__(self, gap_ms: int = GAP_MS) -> None:
         self._gap_ms = gap_ms
-        self._open: Run | None = None
         self._pieces: list[tuple[int, str]] = []
+        self._end_ms = 0
 
     def add(self, text: str, start_ms: int, end_ms: int) -> list[Run]:
         """Take one piece; return the run it ended, if it did."""
-        current = self._open
-        if current is not None and start_ms - current.end_ms < self._gap_ms:
-            # Pieces that came out of order are put in order; all others stay as they came.
-            insort(self._pieces, (start_ms, text), key=itemgetter(0))
-            self._open = Run(
-                text="".join(text for _, text in self._pieces),
-                start_ms=min(current.start_ms, start_ms),
-                end_ms=max(current.end_ms, end_ms),
-            )
+        if self._pieces and start_ms - self._end_ms < self._gap_ms:
+            self._pieces.append((start_ms, text))
+            self._end_ms = max(self._end_ms, end_ms)
             return []
         ended = self.flush()
-        self._pieces = [(start_ms, text)]
-        self._open = Run(text=text, start_ms=start_ms, end_ms=end_ms)
+        self._pieces, self._end_ms = [(start_ms, text)], end_ms
         return ended
 
     def ended_by(self, now_ms: float) -> list[Run]:
         """Return the open run if nothing more can join it by ``now_ms``."""
-        if self._open is None or now_ms < self._open.end_ms + self._gap_ms:
+        if not self._pieces or now_ms < self._end_ms + self._gap_ms:
             return []
         return self.flush()
 
     def flush(self) -> list[Run]:
         """End the open run and return it, if there are words in it."""
-        run, self._open = self._open, None
-        if run is None or not run.text.strip():
+        # Pieces that came out of order are put in order; all others stay as they came.
+        pieces, self._pieces = sorted(self._pieces, key=itemgetter(0)), []
+        text = "".join(text for _, text in pieces).strip()
+        if not text:
             return []
-        return [replace(run, text=run.text.strip())]
+        return [Run(text=text, start_ms=pieces[0][0], end_ms=self._end_ms)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

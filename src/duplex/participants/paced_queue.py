@@ -17,6 +17,8 @@ from duplex.participants.base import Pcm, Spoken
 
 LIMIT_SECONDS = 600
 """Audio that may wait; more is refused."""
+PIECES = 50_000
+"""So is audio in more pieces than these: a message of one sample costs as much as one of many."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,7 +60,8 @@ class PacedQueue:
 
     def add(self, stretch: Stretch, pcm: Pcm, arrived_at: int | None) -> int:
         """Queue audio that came at ``arrived_at`` of the clock; return what found room."""
-        pcm = pcm[: max(0, self._limit - self.waiting)]
+        room = self._limit - self.waiting if len(self._pieces) < PIECES else 0
+        pcm = pcm[: max(0, room)]
         if len(pcm):
             self._pieces.append(_Piece(stretch=stretch, pcm=pcm, arrived_at=arrived_at))
             stretch.received += len(pcm)

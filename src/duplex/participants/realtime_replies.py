@@ -107,7 +107,7 @@ class Replies:
             return
         if whole:
             reply.words, reply.length = [], 0
-        if reply.length + len(text) <= WORDS_LIMIT:
+        if text and reply.length + len(text) <= WORDS_LIMIT:
             reply.words.append(text)
             reply.length += len(text)
 
