@@ -22,6 +22,7 @@ SCRIPT: list[dict[str, object]] = [
     {"text": "Mm-hmm.", "action": "BACKCHANNEL", "into_ms": 700},
     {"text": "Under Maya, at seven p.m., please.", "pause_ms": 1500},
     {"text": "Sorry, make it eight p.m. instead, please.", "action": "INTERRUPT"},
+    {"text": "Yes, that's right."},
     {"text": "Great, thank you. Goodbye.", "action": "STOP"},
 ]
 
@@ -65,7 +66,7 @@ def test_a_script_is_said_in_order_and_its_actions_are_the_labels(tmp_path: Path
     assert result.error is None
     assert result.observability.interaction.caller_mode == "scripted"
     assert result.observability.interaction.caller_actions == {
-        "OPENING": 1, "SPEAK": 1, "INTERRUPT": 1, "BACKCHANNEL": 1, "STOP": 1,
+        "OPENING": 1, "SPEAK": 2, "INTERRUPT": 1, "BACKCHANNEL": 1, "STOP": 1,
     }  # fmt: skip
     assert result.observability.completion.termination_reason == "response_completed"
     assert result.observability.agenda.completed == []
@@ -78,7 +79,7 @@ def test_each_line_begins_at_its_place_in_the_conversation(tmp_path: Path) -> No
     call = recording(held(tmp_path, SCRIPT))
     spoken = [(call.ms(u.span.start), call.ms(u.span.end)) for u in lines(call)]
     theirs = turns(call)
-    opening, murmur, answer, interruption, last = spoken
+    opening, murmur, answer, interruption, agreed, _ = spoken
     # After the greeting, as soon as it is surely over.
     assert 800 <= opening[0] - theirs[0][1] <= 1_100
     # 700 ms into the turn it is murmured into, and a second and a half after that turn.
@@ -87,7 +88,7 @@ def test_each_line_begins_at_its_place_in_the_conversation(tmp_path: Path) -> No
     assert abs(answer[0] - theirs[1][1] - 1_500) <= 60
     # Without a time, a second into the assistant's next turn, which stops for it.
     assert abs(interruption[0] - theirs[2][0] - 1_000) <= 60
-    assert last[0] > interruption[1] + 800
+    assert agreed[0] > interruption[1] + 800
 
 
 @pytest.mark.parametrize("transport_ms", [10, 137, 200])

@@ -116,7 +116,7 @@ def build_result(
     if figures.timing is None:
         unknown["/duplex/timing"] = reasons.get("/duplex/timing", "timing was not measured")
     unknown |= {name: reasons[name] for name in _OURS if name in reasons}
-    unknown |= unjudged
+    unknown |= unjudged if unheld is None else dict.fromkeys(unjudged, unheld)
     ours["unknown"] = unknown
     return result.model_copy(update={"duplex": ours})
 
