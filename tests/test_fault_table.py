@@ -1,6 +1,6 @@
 """Every fault there is, in whole calls of either protocol: what it comes to, and what is left.
 
-The table in ``fault_calls.py`` is what the README shows; here it is held in virtual
+The table in ``fault_calls.py`` is what docs/faults.md shows; here it is held in virtual
 time, and in ``test_fault_calls.py`` over sockets.
 """
 
@@ -187,8 +187,8 @@ def test_what_no_fault_is_or_takes_is_refused_with_what_is_wanted(text: str, sai
         parse_fault(text)
 
 
-def test_the_readme_shows_the_table() -> None:
-    text = (ROOT / "README.md").read_text()
+def test_the_page_shows_the_table() -> None:
+    text = (ROOT / "docs" / "faults.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \|[^|]*\| ([^|]*) \| ([^|]*) \|$", text, re.MULTILINE)
     shown = {name: (re.findall(r"`(\w+)`", said), code) for name, said, code in rows}
     for name, row in TABLE.items():

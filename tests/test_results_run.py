@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from booking_call import Log, booking_call
+from duplex.report.run_report import short, unseen_work
 from duplex.results import COLUMNS, CallFigures, Result, exit_code, headline, rows
 from duplex.values import Json, Side
 from results_support import audio, result_of, run_of
@@ -126,7 +127,9 @@ def test_every_call_is_a_row_of_ready_cells() -> None:
             "assistant_connection: it broke",
         ),
     ]
-    assert rows(run_of(FAILED))[0].why == "application_state"
+    assert rows(run_of(FAILED))[0].why == (
+        "application_state (the application's state is not the expected one)"
+    )
 
 
 def test_a_run_of_both_kinds_of_scenario_is_mixed() -> None:
@@ -144,3 +147,32 @@ def test_a_run_of_both_kinds_of_scenario_is_mixed() -> None:
     assert run_of(PASSED, single).run.interaction == "mixed"
     assert run_of(single).run.interaction == "single_turn"
     assert run_of().run.interaction == "multi_turn"
+
+
+def test_a_pass_whose_work_nobody_saw_says_so() -> None:
+    """An agent that told of no tools and no state, unjudged, may have done nothing at all."""
+    unseen = ("application_state", "semantic_outcome", "verified_state_change")
+    assessment = PASSED.assessment
+    checks = [
+        check.model_copy(update={"status": "not_assessed", "required": False})
+        if check.id in unseen
+        else check
+        for check in assessment.checks
+    ]
+    tools = PASSED.observability.tools.model_copy(update={"executed": []})
+    blind = PASSED.model_copy(
+        update={
+            "assessment": assessment.model_copy(update={"checks": checks}),
+            "observability": PASSED.observability.model_copy(update={"tools": tools}),
+        }
+    )
+    assert headline(run_of(blind)).endswith("; nobody could tell whether the task was done.")
+    assert rows(run_of(blind))[0].tools == "–"
+    (line,) = unseen_work(run_of(blind, PASSED))
+    assert "in 1 of 2 calls" in line
+    assert line in short(run_of(blind, PASSED))
+
+    own = checks[0].model_copy(update={"id": "check_function:polite", "status": "passed"})
+    assessed = assessment.model_copy(update={"checks": [*checks, own]})
+    assert unseen_work(run_of(blind.model_copy(update={"assessment": assessed}), PASSED)) == ()
+    assert "nobody" not in headline(run_of(PASSED))

@@ -15,7 +15,7 @@ from duplex.report.markdown import cell, section, table
 from duplex.report.outcome_report import outcome_markdown
 from duplex.report.verdict_report import verdict_markdown
 from duplex.results import schema
-from duplex.results.run import COLUMNS, headline, rows
+from duplex.results.run import COLUMNS, headline, rows, work_unseen
 from duplex.results.stored import member
 from duplex.values import Json
 
@@ -27,9 +27,21 @@ _TIMES = (
 )
 
 
-def short(run: schema.Run) -> tuple[str, str, str]:
-    """What stands below the table of calls: ledger, words and basis."""
-    return ledger(run), words(run), basis(run)
+def short(run: schema.Run) -> tuple[str, ...]:
+    """What stands below the table of calls: ledger, words, work that nobody saw, and basis."""
+    return ledger(run), words(run), *unseen_work(run), basis(run)
+
+
+def unseen_work(run: schema.Run) -> tuple[str, ...]:
+    """One line if calls passed of which nobody knows whether the task was done, else none."""
+    unseen = sum(map(work_unseen, run.results))
+    if not unseen:
+        return ()
+    return (
+        f"task: nobody could tell whether it was done in {unseen} of "
+        f"{counted(len(run.results), 'call')}: the agent told of no tools and no state "
+        "(docs/side-channel.md), and no judge decided it (--judge-model)",
+    )
 
 
 def ledger(run: schema.Run) -> str:

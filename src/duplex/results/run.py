@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from duplex.counting import counted
-from duplex.grading.own_checks import is_broken
+from duplex.grading.own_checks import PREFIX, is_broken
 from duplex.results import schema
 from duplex.results.stored import member
 from duplex.results.unknown import explain
@@ -138,7 +138,20 @@ def _one_call(result: schema.Result) -> str:
         told += f", {_response(result)}" if _response(result) != NONE else ""
     if result.status == "failed":
         told += f" ({', '.join(result.observability.completion.failed_checks)})"
+    if work_unseen(result):
+        told += "; nobody could tell whether the task was done"
     return f"{told}."
+
+
+def work_unseen(result: schema.Result) -> bool:
+    """Whether a call passed though no state, judge or check of the user's could show its work."""
+    found = {check.id: check.status for check in result.assessment.checks}
+    unseen = ("application_state", "semantic_outcome")
+    return (
+        result.status == "passed"
+        and all(found.get(name) == "not_assessed" for name in unseen)
+        and not any(name.startswith(PREFIX) and told == "passed" for name, told in found.items())
+    )
 
 
 def rows(run: schema.Run) -> tuple[Row, ...]:
@@ -152,7 +165,6 @@ def _samples(run: schema.Run, result: schema.Result) -> int:
 
 def _row(result: schema.Result, *, samples: int) -> Row:
     counted = _answered(result)
-    tools = result.observability.tools
     duration = result.duplex.get("duration_ms")
     case = result.duplex.get("case")
     name = str(case.get("call_id")) if isinstance(case, dict) else result.scenario_id
@@ -164,7 +176,7 @@ def _row(result: schema.Result, *, samples: int) -> Row:
         status=result.status.replace("_", " "),
         answered=answered,
         response=_response(result),
-        tools=f"{tools.matched_count}/{tools.expected_count}",
+        tools=_tools(result),
         duration=f"{duration / 1000:.1f} s" if isinstance(duration, int) else NONE,
         why=_why(result),
     )
@@ -200,11 +212,26 @@ def _response(result: schema.Result) -> str:
     return NONE if mean is None else f"{mean:.0f} ms mean"
 
 
+def _tools(result: schema.Result) -> str:
+    """Matched of expected calls; nothing where the agent told of no work at all."""
+    tools = result.observability.tools
+    found = {check.id: check.status for check in result.assessment.checks}
+    if not tools.executed and found.get("verified_state_change") == "not_assessed":
+        return NONE
+    return f"{tools.matched_count}/{tools.expected_count}"
+
+
 def _why(result: schema.Result) -> str:
     if result.error is not None:
         return f"{result.error.stage}: {result.error.message}"
-    failed = result.observability.completion.failed_checks
+    failed = [_reasoned(result, it) for it in result.observability.completion.failed_checks]
     return "; ".join([*([", ".join(failed)] if failed else []), *_untold(result)])
+
+
+def _reasoned(result: schema.Result, name: str) -> str:
+    """A check's name, and its reason where one is told, as part of a sentence."""
+    reason = str(member(member(result.duplex, "checks"), name).get("reason") or "").rstrip(".")
+    return f"{name} ({reason[0].lower()}{reason[1:]})" if reason else name
 
 
 def _untold(result: schema.Result) -> list[str]:
