@@ -45,6 +45,7 @@ LAYERS: dict[str, int] = {
     "cli": 7,
     "viewer": 7,
     "exports": 7,
+    "serve": 7,
 }
 HELPERS = {
     "counting": "values",

@@ -7,7 +7,7 @@ so any process may ask and none is killed.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -49,12 +49,20 @@ class Filters:
 
 def rows(folder: Path, filters: Filters, *, now: datetime | None = None) -> list[Row]:
     """The runs below ``folder`` that fit, newest first. Raises InputError for a wrong window."""
+    return fitting(Store(folder).rows(), filters, now=now)
+
+
+def fitting(rows: Iterable[Row], filters: Filters, *, now: datetime | None = None) -> list[Row]:
+    """Those of these rows that fit, in their order. Raises InputError for a wrong window."""
     end = _moment(filters.until, "until") or (now or datetime.now(UTC)) + timedelta(days=1)
-    start = _moment(filters.since, "since") or end - timedelta(days=WINDOW_DAYS)
+    try:
+        start = _moment(filters.since, "since") or end - timedelta(days=WINDOW_DAYS)
+    except OverflowError:
+        raise InputError(f'until "{filters.until}" is too early for a window before it') from None
     if start >= end:
         raise InputError(f"the window ends ({end:%Y-%m-%d}) before it begins ({start:%Y-%m-%d})")
     found = []
-    for row in Store(folder).rows():
+    for row in rows:
         made = _made(row)
         if made is not None and not start <= made < end:
             continue

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from duplex import sweeping
 from duplex.errors import InputError
@@ -18,6 +19,7 @@ from duplex.scenario import Scenario
 from duplex.sweeping import Swept
 from duplex.verdict.attribution import MIN_ARM_CALLS
 from duplex.verdict.case import Arm
+from duplex.verdict.ids import stable_id
 
 MOST_CALLS = 100_000
 
@@ -45,6 +47,19 @@ class Plan:
     calls: tuple[PlannedCall, ...]
     settings: tuple[RunOptions, ...]
     swept: Swept | None = None
+
+
+def plan_id(options: RunOptions, data: Path, scenarios: Sequence[str]) -> str:
+    """The UUID of what a run was asked to hold: runs of one plan share it."""
+    return stable_id(
+        "plan",
+        data.resolve().name,
+        *sorted(scenarios),
+        str(options.samples),
+        options.sweep or "",
+        *options.condition,
+        options.application,
+    )
 
 
 def lay_out(options: RunOptions, scenarios: Sequence[Scenario]) -> Plan:

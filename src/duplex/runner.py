@@ -29,7 +29,7 @@ from duplex.inputs import is_folder, reason
 from duplex.journal import Ending, Journal, Opening
 from duplex.judging import Graders
 from duplex.options import RunOptions, make
-from duplex.plan import Plan, PlannedCall, lay_out
+from duplex.plan import Plan, PlannedCall, lay_out, plan_id
 from duplex.recording import Recording
 from duplex.results import schema
 from duplex.results.run import build_run
@@ -42,7 +42,6 @@ from duplex.taking_up import digest, kept_options, stored_result, take_up
 from duplex.values import Json
 from duplex.verdict import criteria
 from duplex.verdict.block import blocks
-from duplex.verdict.ids import stable_id
 from duplex.verdict.sampling import needed
 from duplex.waiting import pause
 from duplex.workers import Workers
@@ -410,15 +409,7 @@ class Runner:
         opening = self._journal.told.opening
         named = data_path(options).resolve()
         return {
-            "id": stable_id(
-                "plan",
-                named.name,
-                *sorted(one.id for one in self.chosen),
-                str(options.samples),
-                options.sweep or "",
-                *options.condition,
-                options.application,
-            ),
+            "id": plan_id(options, named, [one.id for one in self.chosen]),
             "name": named.stem,
             "status": self._status or "running",
             "created_at": opening.created_at,

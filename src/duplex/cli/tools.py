@@ -112,6 +112,40 @@ def noise(
 
 
 @app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port [0: any free one].")] = 0,
+    runs: Annotated[Path, typer.Option("--runs", help="Folder that run folders are in.")] = Path(
+        "runs"
+    ),
+    token_env: Annotated[
+        str | None, typer.Option(help="Variable that holds the token [a new one is printed].")
+    ] = None,
+    max_runs: Annotated[int, typer.Option(min=1, max=64, help="Runs begun at once.")] = 4,
+    config: Config = None,
+) -> None:
+    """Serve the runs over HTTP: read, followed, begun and cancelled, also by Roark's client.
+
+    Whoever has the token can run what duplex run can, as you. Needs the extra serve.
+
+    Example: duplex serve --runs runs --port 8700
+    """
+    from duplex.serve import command as serving
+
+    try:
+        serving.command(
+            host=host,
+            port=port,
+            runs=runs,
+            token_env=token_env,
+            max_runs=max_runs,
+            console=talk(),
+        )
+    except DuplexError as error:
+        stop(str(error))
+
+
+@app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     config: Config = None,

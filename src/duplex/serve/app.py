@@ -1,0 +1,106 @@
+"""The application: both dialects behind one door, with every fault as an error object.
+
+Made from a library, a launcher and a token; it opens no socket. ``command.py`` and
+tests drive it.
+"""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from duplex.errors import DuplexError
+from duplex.serve import native_api, roark_api
+from duplex.serve.door import Door
+from duplex.serve.launching import Launcher
+from duplex.serve.library import Library
+from duplex.serve.progress import Streams
+from duplex.serve.refusals import Refusal, error_object
+
+_ABOUT = (
+    "Runs of full-duplex voice-agent calls: read while they are in progress, begun and "
+    "cancelled. Reading needs no token on loopback; whatever writes needs `Authorization: "
+    "Bearer …`. Errors are `{type, code, message, param?}` on every path."
+)
+
+
+def make_app(library: Library, launcher: Launcher, *, token: str, bound: str) -> FastAPI:
+    """The application of one server; ``bound`` is the address it is reached at."""
+    app = FastAPI(
+        title="duplex",
+        version="1",
+        description=_ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.include_router(native_api.routes(library, launcher, Streams()))
+    app.include_router(roark_api.routes(library, launcher))
+    app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(DuplexError, _unreadable)
+    app.add_exception_handler(Exception, _unforeseen)
+    app.add_middleware(Door, token=token, bound=bound)
+    describe = app.openapi
+
+    def described() -> dict[str, object]:
+        return _declared(describe())
+
+    app.openapi = described  # type: ignore[method-assign]
+    return app
+
+
+def _declared(schema: dict[str, object]) -> dict[str, object]:
+    """The description with how to authorize, and without what FastAPI adds for itself."""
+    paths, parts = schema["paths"], schema["components"]
+    assert isinstance(paths, dict)
+    assert isinstance(parts, dict)
+    parts["securitySchemes"] = {"Bearer": {"type": "http", "scheme": "bearer"}}
+    for name in ("HTTPValidationError", "ValidationError"):
+        parts["schemas"].pop(name, None)
+    for path, methods in paths.items():
+        for method, operation in methods.items():
+            if path.startswith("/v1/") and "planId" not in path:
+                operation["responses"].pop("422", None)
+            operation["security"] = [{"Bearer": []}] if method == "post" else [{}, {"Bearer": []}]
+    return schema
+
+
+def _answer(status: int, code: str, message: str, param: str | None = None) -> JSONResponse:
+    return JSONResponse(error_object(status, code, message, param=param), status)
+
+
+async def _refused(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, Refusal)
+    return JSONResponse(error.body(), error.status)
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    """What FastAPI found wrong: the first place, in one sentence."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:])
+    status = 400 if request.url.path.startswith("/v1/") else 422
+    said = str(first["msg"])
+    return _answer(status, "invalid_parameter", f"{said[:1].lower()}{said[1:]}", where or None)
+
+
+async def _http(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    said = {404: "resource_not_found", 405: "method_not_allowed"}
+    answer = _answer(
+        error.status_code, said.get(error.status_code, "invalid_request"), str(error.detail).lower()
+    )
+    answer.headers.update(dict(error.headers or {}))
+    return answer
+
+
+async def _unreadable(_: Request, error: Exception) -> JSONResponse:
+    return _answer(409, "run_unreadable", str(error))
+
+
+async def _unforeseen(_: Request, error: Exception) -> JSONResponse:
+    return _answer(500, "internal_error", "the server could not answer; its log says why")
