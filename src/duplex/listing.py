@@ -118,7 +118,7 @@ def _incidents(results: schema.Run) -> Iterator[str]:
 def cancel(run: Path, folder: Path, console: Console) -> None:
     """Ask a run to stop; a run that is over stays as it is."""
     place = find_run(run, folder)
-    (row,) = [one for one in [_now(place)] if one]
+    row = _now(place)
     if row.status != "running":
         console.print(Text(f"{row.id} is {row.status}; there is nothing to cancel"))
         return
@@ -128,7 +128,10 @@ def cancel(run: Path, folder: Path, console: Console) -> None:
 
 def _now(place: Path) -> Row:
     parent = place.resolve().parent
-    return next(row for row in Store(parent).rows() if row.id == place.resolve().name)
+    for row in Store(parent).rows():
+        if row.id == place.resolve().name:
+            return row
+    raise InputError(f"run {place} has neither results nor a journal")
 
 
 def _fits(row: Row, filters: Filters) -> bool:

@@ -34,7 +34,7 @@ from duplex.recording import Recording
 from duplex.results import schema
 from duplex.results.run import build_run
 from duplex.run_folder import RunFolder
-from duplex.run_lock import RunLock
+from duplex.run_lock import RunLock, WorkersLock
 from duplex.scenario import Dataset, Scenario
 from duplex.spending import Spending
 from duplex.stopping import StopFile
@@ -136,6 +136,7 @@ class Runner:
         self._status: Ending | None = None
         self._broken: str | None = None
         self._write_again = 0.0
+        self._workers_lock = WorkersLock()
 
     @classmethod
     def taking_up(
@@ -170,6 +171,9 @@ class Runner:
             self._folder = self._opened_folder(lock)
             stack.callback(self._journal.close)
             self._stop_file = StopFile(self._folder)
+            if self._options.workers > 1:
+                stack.callback(self._workers_lock.release)
+                await self._workers_lock.take(self._folder.path)
             self._adopt()
             await self._all()
             run = self._over()
@@ -203,7 +207,12 @@ class Runner:
         gate = asyncio.Semaphore(max(self._options.concurrency, workers))
         pool = None
         if workers > 1:
-            executor = pool = Workers(self._folder.path, count=workers, stop=self._cutting)
+            executor = pool = Workers(
+                self._folder.path,
+                count=workers,
+                stop=self._cutting,
+                inherited=self._workers_lock.inherited,
+            )
         try:
             async with asyncio.TaskGroup() as group:
                 for planned in self.plan.calls:
@@ -347,9 +356,12 @@ class Runner:
         why = self._broken
         if self.spending.exhausted:
             why = self.spending.why_stopped
-        status = self._status
-        self._journal.over(status, why or "")
-        self._ended = utc_now()
+        status, over = self._status, self._journal.told.over
+        if over is None or over.status != status:
+            self._journal.over(status, why or "")
+            over = self._journal.told.over
+        # A run that was over before and had nothing left to hold ended when it did.
+        self._ended = utc_now() if over is None else over.at
         for planned in missing:
             if planned.id not in self._results:
                 result = unheld(planned, self._settings[planned.setting], why, self._redactor)
@@ -413,7 +425,7 @@ class Runner:
             "name": named.stem,
             "status": self._status or "running",
             "created_at": opening.created_at,
-            "started_at": self._started,
+            "started_at": opening.created_at,
             "ended_at": self._ended,
             "expected": len(self.plan.calls),
             "samples": options.samples,

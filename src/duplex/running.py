@@ -114,6 +114,7 @@ def command(
 
 def _page(finished: Finished) -> DuplexError | None:
     """Write the run's page; return why it could not be, for the run is told of all the same."""
+    publish(finished.run, finished.folder)
     try:
         if finished.run.results:
             viewer.build(finished.folder)

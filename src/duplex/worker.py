@@ -2,21 +2,28 @@
 
 ``{"hold": CASE, "attempt": N}`` holds one attempt and answers when its folder is
 complete; ``{"stop": true}`` ends calls as a signal would. It leaves when its
-input ends. It writes no journal and no list, and takes no signal of its own.
+input ends, and at the latest some seconds after its runner is gone, whatever the
+agent it calls is at. It writes no journal and no list, and takes no signal of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 from duplex.errors import DuplexError
 from duplex.runner import Hold, Runner
 from duplex.values import Json
 from duplex.workers import told
+
+_LOOK_SECONDS = 0.5
+_LEAVE_SECONDS = 10.0
 
 
 async def serve(folder: Path) -> None:
@@ -50,7 +57,8 @@ async def _answered(hold: Hold, case: str, attempt: int) -> None:
         answer: dict[str, Json] = told(await hold(case, attempt))
     except DuplexError as error:
         answer = {"problem": str(error)}
-    print(json.dumps(answer), flush=True)
+    with suppress(BrokenPipeError):  # the runner is gone; what was held lies in its folder
+        print(json.dumps(answer), flush=True)
 
 
 async def _standard_input() -> asyncio.StreamReader:
@@ -60,9 +68,19 @@ async def _standard_input() -> asyncio.StreamReader:
     return reader
 
 
+def _orphaned(runner: int) -> None:
+    """End this process some seconds after its runner; an agent that blocks would keep it here."""
+    gone = threading.Event()
+    while os.getppid() == runner:
+        gone.wait(_LOOK_SECONDS)
+    gone.wait(_LEAVE_SECONDS)
+    os._exit(1)
+
+
 def main() -> None:
     """A signal from a terminal goes to the runner, who passes it on."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_orphaned, args=(os.getppid(),), daemon=True).start()
     asyncio.run(serve(Path(sys.argv[1])))
 
 

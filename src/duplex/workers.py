@@ -35,9 +35,18 @@ _LEAVE_SECONDS = 10.0
 class Workers:
     """A pool of worker processes; :meth:`hold` waits for a free one."""
 
-    def __init__(self, folder: Path, *, count: int, stop: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        count: int,
+        stop: Callable[[], bool],
+        inherited: tuple[int, ...] = (),
+    ) -> None:
+        """``inherited``: open files that every worker holds too, as long as it lives."""
         self._folder = RunFolder(folder)
         self._stop = stop
+        self._inherited = inherited
         self._slots: asyncio.Queue[Process | None] = asyncio.Queue()
         for _ in range(count):
             self._slots.put_nowait(None)
@@ -70,15 +79,21 @@ class Workers:
         await asyncio.gather(*(self._ended(process) for process in list(self._processes)))
 
     async def _started(self) -> Process:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "duplex.worker",
-            str(self._folder.path),
-            stdin=PIPE,
-            stdout=PIPE,
-            limit=_LINE_BYTES,
-        )
+        words = (sys.executable, "-m", "duplex.worker", str(self._folder.path))
+        if sys.platform == "win32":
+            process = await asyncio.create_subprocess_exec(
+                *words, stdin=PIPE, stdout=PIPE, limit=_LINE_BYTES
+            )
+        else:
+            # A group of its own: a terminal's Ctrl-C is the runner's, who passes it on.
+            process = await asyncio.create_subprocess_exec(
+                *words,
+                stdin=PIPE,
+                stdout=PIPE,
+                limit=_LINE_BYTES,
+                process_group=0,
+                pass_fds=self._inherited,
+            )
         self._processes.add(process)
         return process
 

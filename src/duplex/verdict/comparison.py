@@ -115,6 +115,15 @@ class Comparison:
         """Whether anything is significantly worse."""
         return any(one.direction == "worse" for one in self.deltas)
 
+    @property
+    def nothing_seen(self) -> str:
+        """The sentence for no significant change: too few calls to see any is no sameness."""
+        timed = any(one.difference.detectable is not None for one in self.timings)
+        seeing = any(one.tested and one.tested.detectable is not None for one in self.checks)
+        return (
+            "No difference was seen." if timed or seeing else "Too few calls to see a difference."
+        )
+
 
 def compare(
     current: RunCases,
@@ -339,6 +348,11 @@ def _caveats(
         found.append(
             f"A change of the mean response latency of {_roughly(latency.difference.detectable)} "
             "would have been seen four times in five; smaller ones may exist and go unseen."
+        )
+    elif latency is not None and latency.difference.p is not None:
+        found.append(
+            "With so few calls no change of the response latency, however large, could have been "
+            "detected."
         )
     tested = [one.adjusted_p for one in checks] + [one.adjusted_p for one in timings]
     if not any(p is not None for p in tested):

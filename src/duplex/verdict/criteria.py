@@ -8,6 +8,8 @@ needs the default share; the run's own task is judged by its samples' rule.
 
 from __future__ import annotations
 
+import hashlib
+import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -125,8 +127,9 @@ def _criterion(text: str) -> Criterion:
     if (only := expression.only) is not None and only.metric.output == "BOOLEAN":
         raise InputError(f"{only.text} is yes or no and takes no limit")
     limit = _limit(compared["right"].strip(), expression.unit)
-    name = f"{expression.text} {op} {shown(limit, expression.unit)}"
-    id = _slug(f"{expression.text} {_WORDS[op]} {shown(limit, expression.unit)}")
+    said = _exactly(limit, expression.unit)
+    name = f"{expression.text} {op} {said}"
+    id = _slug(_spoken(f"{expression.text} {_WORDS[op]} {said}"))
     return Criterion(id=id, name=name, text=text, expression=expression, op=op, limit=limit)
 
 
@@ -135,6 +138,8 @@ def _limit(text: str, unit: Unit) -> float:
     if found is None:
         raise InputError(f'"{text}" is no limit, want a number with its unit')
     number, given = float(found["number"]), found["unit"]
+    if not math.isfinite(number):
+        raise InputError(f"a limit of {len(found['number'])} digits is none, want a number")
     if unit == "ms":
         if given not in ("ms", "s"):
             raise InputError(f'"{text}" has no unit of time, want ms or s')
@@ -150,8 +155,17 @@ def _limit(text: str, unit: Unit) -> float:
     return number
 
 
+def _exactly(limit: float, unit: Unit) -> str:
+    """A limit with its unit, whole: two that differ never read the same."""
+    if unit == "ms":
+        return f"{limit:.15g}ms"
+    return f"{100 * limit:.12g}%" if unit == "share" else f"{limit:.15g}"
+
+
 def shown(value: float, unit: Unit) -> str:
     """A value with its unit, as a person writes it."""
+    if not math.isfinite(value):
+        return "no number"
     if unit == "ms":
         return f"{value:.10g}ms" if value == round(value) else f"{value:.1f}ms"
     if unit == "share":
@@ -160,8 +174,18 @@ def shown(value: float, unit: Unit) -> str:
 
 
 def _slug(text: str) -> str:
+    """An id for a text; letters it cannot hold leave a short digest, so that they tell apart."""
     clean = re.sub(r"[^a-z0-9]+", "_", text.lower().replace("%", "pct")).strip("_")
-    return clean or "check"
+    if clean and text.isascii():
+        return clean
+    return f"{clean or 'check'}_{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+
+def _spoken(text: str) -> str:
+    """Arithmetic in words, so that a sum and a difference have ids of their own."""
+    for sign, word in (("+", "plus"), ("-", "minus"), ("*", "times"), ("/", "by")):
+        text = text.replace(sign, f" {word} ")
+    return text
 
 
 def task_check(min_pass_rate: float) -> Criterion:
@@ -183,7 +207,7 @@ def pinned(
     for text in texts:
         criterion = read_check(text)
         if criterion.id in found:
-            raise InputError(f'check "{text}": {_twice(criterion)}')
+            raise InputError(f'check "{text}": {_twice(criterion, found[criterion.id])}')
         found[criterion.id] = criterion
     asked = set(found)
     for scenario, checks in (own or {}).items():
@@ -198,9 +222,11 @@ def pinned(
     return tuple(found.values())
 
 
-def _twice(criterion: Criterion) -> str:
+def _twice(criterion: Criterion, other: Criterion) -> str:
     if criterion.id == TASK:
         return "every run has it, its share is --pass-rate"
+    if criterion.expression.text != other.expression.text or criterion.limit != other.limit:
+        return f'its id {criterion.id} is that of "{other.name}" too, want another name'
     return "it is there twice"
 
 

@@ -1,0 +1,184 @@
+"""What runs of many calls must bear: kills, checks that look alike, folders that are none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from duplex.clock import real_pause, wall_seconds
+from duplex.errors import InputError
+from duplex.listing import cancel
+from duplex.metrics.differences import differences
+from duplex.options import RunOptions, make
+from duplex.run_lock import WorkersLock
+from duplex.runner import Runner
+from duplex.running import command
+from duplex.verdict.criteria import pinned, read_check, shown
+from plan_runs import options, runner
+
+ENDLESS = """
+import os, time
+
+def blocks(call):
+    open(os.path.join(os.path.dirname(__file__), "held"), "w").write(str(os.getpid()))
+    time.sleep(600)
+"""
+
+
+def started(folder: Path, factory: str, **more: object) -> subprocess.Popen[bytes]:
+    """A runner in a process of its own."""
+    given = RunOptions.model_validate(options(folder, factory, **more))
+    text = given.model_dump_json(include=given.model_fields_set)
+    code = (
+        "import asyncio, json, sys\n"
+        "from duplex.runner import Runner\n"
+        "from duplex.options import make\n"
+        "asyncio.run(Runner(make(json.loads(sys.argv[1]))).run())\n"
+    )
+    return subprocess.Popen([sys.executable, "-c", code, text], start_new_session=True)
+
+
+def seen(look: Callable[[], bool], seconds: float = 60.0) -> bool:
+    """Whether something comes true in time."""
+
+    async def looking() -> bool:
+        end = wall_seconds() + seconds
+        while wall_seconds() < end:
+            if look():
+                return True
+            await real_pause(0.05)
+        return False
+
+    return asyncio.run(looking())
+
+
+def alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes have no groups there")
+def test_a_worker_whose_agent_blocks_leaves_after_its_runner_was_killed(tmp_path: Path) -> None:
+    process = started(tmp_path, "answers", assistant=f"{tmp_path / 'e.py'}:blocks", workers=2)
+    (tmp_path / "e.py").write_text(ENDLESS)
+    held = tmp_path / "held"
+    try:
+        assert seen(lambda: held.exists() and held.read_text().isdigit())
+        worker = int(held.read_text())
+        assert os.getpgid(worker) != os.getpgid(process.pid)  # a terminal's Ctrl-C is not its own
+    finally:
+        process.kill()
+        process.wait()
+    assert seen(lambda: not alive(worker), 30.0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no lock is inherited there")
+async def test_a_run_is_taken_up_only_once_the_last_worker_has_left(tmp_path: Path) -> None:
+    first, second = WorkersLock(), WorkersLock()
+    await first.take(tmp_path)
+    inherited = first.inherited
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "input()", stdin=subprocess.PIPE, pass_fds=inherited
+    )
+    first.release()
+    waiting = asyncio.create_task(second.take(tmp_path))
+    await real_pause(0.3)
+    assert not waiting.done()
+    await worker.communicate(b"\n")
+    await asyncio.wait_for(waiting, 10.0)
+    second.release()
+
+
+async def test_a_run_that_is_over_and_is_taken_up_again_stays_as_it_was(tmp_path: Path) -> None:
+    first = await runner(tmp_path).run()
+    again = await Runner.taking_up(first.folder).run()
+    mine, then = again.run.run.duplex["plan"], first.run.run.duplex["plan"]
+    assert mine == then
+    journal = (first.folder / "journal.jsonl").read_text().splitlines()
+    assert [json.loads(line)["type"] for line in journal].count("over") == 1
+
+
+def test_the_command_leaves_a_report_and_junit(tmp_path: Path) -> None:
+    given = make(options(tmp_path))
+    code = command(given, console=Console(quiet=True), as_json=False, verbose=False)
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert code == 0
+    names = {path.name for path in folder.iterdir()}
+    assert {"report.md", "junit.xml", "debrief.json", "viewer.html"} <= names
+
+
+def test_a_folder_that_is_no_run_cannot_be_cancelled(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="neither results nor a journal"):
+        cancel(tmp_path / "empty", tmp_path, Console(quiet=True))
+
+
+@pytest.mark.parametrize(
+    "checks",
+    [
+        ("tool_calls + turns <= 5", "tool_calls - turns <= 5"),
+        ("tool_calls * turns <= 5", "tool_calls / turns <= 5"),
+        ("turn_taking_score >= -1", "turn_taking_score >= 1"),
+        ("response_rate >= 99.91%", "response_rate >= 99.94%"),
+        ("turn_taking_score >= 0.00001", "turn_taking_score >= 0"),
+        ("greeting_latency <= 0.25ms", "greeting_latency <= 0.21ms"),
+        ("скорость: turns <= 5", "ответ: turns <= 6"),
+        ("response_latency < 1s", "response_latency <= 1s"),
+    ],
+)
+def test_checks_that_differ_have_ids_and_names_of_their_own(checks: tuple[str, str]) -> None:
+    _, one, other = pinned(checks)
+    assert one.id != other.id
+    assert one.name != other.name
+
+
+def test_two_names_of_one_id_are_told_apart_from_a_check_given_twice() -> None:
+    with pytest.raises(InputError, match='its id a_b is that of "a b" too'):
+        pinned(("a b: turns <= 5", "a-b: turns <= 6"))
+    with pytest.raises(InputError, match="it is there twice"):
+        pinned(("turns <= 5", "turns  <= 5"))
+
+
+def test_a_limit_beyond_all_numbers_is_refused_and_an_endless_reading_is_shown() -> None:
+    with pytest.raises(InputError, match="400 digits"):
+        read_check(f"response_latency <= {'9' * 400}ms")
+    assert shown(float("inf"), "ms") == shown(float("nan"), "") == "no number"
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("calls", [2, 3, 5])
+def test_few_calls_of_one_build_seldom_look_like_a_change(calls: int, paired: bool) -> None:
+    """By design at most one in twenty; a bootstrap alone says so of half of two calls a side."""
+    draw = np.random.Generator(np.random.PCG64(5))
+    flagged = covered = 0
+    for trial in range(60):
+        sides = draw.gamma(4, 100, (2, calls, 1)) + draw.gamma(2, 60, (2, calls, 4))
+        now, then = ([tuple(call) for call in side] for side in sides)
+        (mean, *_) = differences(now, then, paired=paired, seed=str(trial))
+        assert mean.p is not None
+        assert mean.ci95 is not None
+        flagged += mean.p <= 0.05
+        covered += mean.ci95[0] <= 0 <= mean.ci95[1]
+    assert flagged <= 8
+    assert covered >= 51
+
+
+def test_a_change_that_so_few_calls_cannot_show_is_said_to_be_none() -> None:
+    (mean, *_) = differences(
+        [[900.0]] * 5, [[400.0], [401.0]] * 2 + [[402.0]], paired=True, seed=""
+    )
+    assert mean.p is not None
+    assert mean.p > 0.05
+    assert mean.detectable is None
