@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from socket import socket
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
 from duplex.cli import app
+from duplex.cli.shared import named
 from duplex.metrics.timeline import measure_file
 from duplex.wavfile import write_wav
 
@@ -172,3 +174,27 @@ def test_every_verb_has_help_with_an_example(verb: list[str]) -> None:
     done = duplex(*verb, "--help")
     assert done.exit_code == 0
     assert verb == [] or "Example:" in done.stdout
+
+
+def test_a_run_is_named_by_its_id_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "runs" / "run_a").mkdir(parents=True)
+    (tmp_path / "runs" / "run_b").mkdir()
+    (tmp_path / "run_b").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert named(Path("run_a")) == Path("runs/run_a")
+    assert named(Path("run_b")) == Path("run_b"), "a folder that is there is meant"
+    assert named(Path("run_c")) == Path("run_c")
+    assert named(None) is None
+    for verb in (["view"], ["resume"], ["remeasure"], ["grade"], ["compare", "runs/run_b"]):
+        told = CliRunner().invoke(app, [*verb, "run_a"])
+        assert (told.exit_code, "runs/run_" in told.stderr) == (2, True), (verb, told.stderr)
+
+
+def test_an_address_where_nobody_listens_is_said_in_words(tmp_path: Path) -> None:
+    with socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"ws://127.0.0.1:{taken.getsockname()[1]}/"
+        one = ["--scenario", "restaurant_booking_complete", "--out", str(tmp_path)]
+        told = duplex("run", "--assistant", address, *one)
+    assert told.exit_code == 2
+    assert "cannot be reached: nobody listens there" in " ".join(told.stderr.split())

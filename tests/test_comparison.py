@@ -7,6 +7,7 @@ from math import comb
 
 import pytest
 
+from duplex.comparing import headline
 from duplex.errors import InputError
 from duplex.metrics.differences import differences
 from duplex.results import Run
@@ -140,6 +141,11 @@ def test_one_name_for_two_limits_is_not_compared() -> None:
 def test_two_calls_say_that_nothing_could_have_been_detected() -> None:
     found = compared(held(2), held(2))
     assert any("however large" in caveat for caveat in found.caveats)
+
+
+def test_one_call_each_says_that_it_is_too_little_and_not_that_nothing_changed() -> None:
+    assert headline(compared(held(1), held(1, slower=900.0))).startswith("Too few calls")
+    assert headline(compared(held(20), held(20))) == "No difference was seen."
 
 
 def test_all_p_values_of_a_comparison_are_corrected_together() -> None:

@@ -61,7 +61,7 @@ def headline(found: Comparison) -> str:
         for direction in ("worse", "better")
         if (names := [_name(one) for one in found.deltas if one.direction == direction])
     ]
-    return "; ".join(told) + "." if told else "No difference was seen."
+    return "; ".join(told) + "." if told else found.nothing_seen
 
 
 def rows(found: Comparison) -> Iterator[tuple[str, ...]]:

@@ -50,7 +50,10 @@ def command(
     put((scenario_of(source),), out)
     if out is None:
         return ""
-    return f"{out}: hold it with duplex run --data {out} --caller scripted"
+    return (
+        f"{out}: hold it with duplex run --data {out} --caller scripted "
+        "and the options that chose your assistant"
+    )
 
 
 def find(run: Path, *, runs: Path, call: str | None, incident: str | None) -> Source:

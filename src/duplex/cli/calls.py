@@ -12,6 +12,7 @@ import typer
 
 from duplex import options as run_options
 from duplex.cli.config import HELP, LEFT, Config, from_file
+from duplex.cli.shared import Run
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError
 
@@ -270,7 +271,7 @@ def run(
 
 @app.command()
 def resume(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run cut off.")],
+    run: Run,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json on stdout.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
     verbose: Annotated[bool, typer.Option(help="Print every event to stderr.")] = False,

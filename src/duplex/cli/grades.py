@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from duplex.cli.config import Config
-from duplex.cli.shared import Json
+from duplex.cli.shared import Json, named
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError, InputError
 
@@ -20,7 +20,8 @@ from duplex.errors import DuplexError, InputError
 def grade(
     context: typer.Context,
     run_folder: Annotated[
-        Path | None, typer.Argument(metavar="RUN", help="A run's folder.")
+        Path | None,
+        typer.Argument(metavar="RUN", help="A run's folder, or its id in ./runs.", callback=named),
     ] = None,
     data: Annotated[
         Path | None, typer.Option(help="Scenario file or folder [where the run had it].")

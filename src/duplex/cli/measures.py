@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from duplex.cli.config import Config
-from duplex.cli.shared import DETECTORS, EarsModel, Json, Markdown
+from duplex.cli.shared import DETECTORS, EarsModel, Json, Markdown, Run
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError
 
@@ -74,7 +74,7 @@ def measure(
 
 @app.command()
 def remeasure(
-    run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    run_folder: Run,
     detector: Annotated[str | None, typer.Option(help=f"{DETECTORS} [the run's].")] = None,
     response_deadline_ms: Annotated[
         int | None, typer.Option(help="A reply later than this is missed [the run's].")
@@ -178,7 +178,7 @@ def calibrate(
 
 @app.command()
 def view(
-    run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    run_folder: Run,
     output: Annotated[Path | None, typer.Option(help="Write the page here instead.")] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = False,
     config: Config = None,

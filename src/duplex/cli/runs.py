@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from duplex.cli.config import Config
-from duplex.cli.shared import Json, Markdown
+from duplex.cli.shared import Json, Markdown, named
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError
 
@@ -120,8 +120,13 @@ def attribute(
 
 @app.command()
 def compare(
-    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="The run before.")],
-    current: Annotated[Path, typer.Argument(metavar="RUN", help="The run now.")],
+    baseline: Annotated[
+        Path,
+        typer.Argument(metavar="BASELINE", help="The run before: folder or id.", callback=named),
+    ],
+    current: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The run now: folder or id.", callback=named)
+    ],
     across_rulers: Annotated[
         bool,
         typer.Option(

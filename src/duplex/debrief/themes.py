@@ -211,7 +211,7 @@ def _analysis(
     if lifecycle is not None and was:
         parts.append(f"In the baseline it was in {was} of {before} calls.")
     example = next((one for one in now if one.start_ms is not None), now[0])
-    parts.append(f"For example in {example.call_id}{_at(example)}: {example.sentence}.")
+    parts.append(f"For example in {example.call_id}{_at(example)}: {example.sentence.rstrip('.')}.")
     return " ".join(parts)
 
 

@@ -144,7 +144,7 @@ def _swept(sweep: Sweep, run: RunCases, criteria: Sequence[Criterion]) -> str:
         return f"Over {run.swept}: {'; '.join((*blamed, *silent))}."
     gap = sweep.minimum_detectable_gap
     if not sweep.tested or gap is None:
-        return f"Over {run.swept}: nothing could be compared. {' '.join(sweep.caveats)}"
+        return f"Over {run.swept}: nothing could be compared."
     return (
         f"Over {run.swept}: no value fails significantly more often than the others. A gap of "
         f"less than roughly {gap:.0f} points could not have been seen with this many calls."
@@ -157,8 +157,8 @@ def _against(comparison: Comparison) -> str:
         for one in comparison.deltas
         if one.direction in ("worse", "better")
     ]
-    told = "; ".join(changes) if changes else "no difference was seen"
-    return f"Against {comparison.baseline.run_id}: {told}."
+    told = "; ".join(changes) + "." if changes else comparison.nothing_seen
+    return f"Against {comparison.baseline.run_id}: {told[0].lower()}{told[1:]}"
 
 
 def _sections(sweep: Sweep | None, comparison: Comparison | None) -> Iterator[tuple[str, str]]:

@@ -73,5 +73,5 @@ def _comparison(found: Comparison) -> list[str]:
         if one.direction in ("worse", "better")
     ]
     title = f"Against {found.baseline.run_id}"
-    none = ["No difference was seen.", *(f"- {cell(text)}" for text in found.caveats)]
+    none = [found.nothing_seen, *(f"- {cell(text)}" for text in found.caveats)]
     return section(cell(title), table(("what", "", "corrected p"), rows) or none)

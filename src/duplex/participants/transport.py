@@ -157,7 +157,8 @@ def bare_websocket(
         except OSError as error:
             if (tls := tls_problem(error)) is not None:
                 raise TransportRefused("tls", f"{shown_url(url)}: {tls}") from None
-            reason = error.strerror or type(error).__name__
+            refused = isinstance(error, ConnectionRefusedError)
+            reason = "nobody listens there" if refused else error.strerror or type(error).__name__
             message = f"{shown_url(url)} cannot be reached: {reason}"
             raise TransportRefused("refused", message) from None
         return WebSocketTransport(connection)

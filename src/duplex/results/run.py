@@ -143,15 +143,15 @@ def _one_call(result: schema.Result) -> str:
     return f"{told}."
 
 
+_WORK = ("application_state", "critical_procedure", "tool_contract", "semantic_outcome")
+
+
 def work_unseen(result: schema.Result) -> bool:
     """Whether a call passed though no state, judge or check of the user's could show its work."""
     found = {check.id: check.status for check in result.assessment.checks}
-    unseen = ("application_state", "semantic_outcome")
-    return (
-        result.status == "passed"
-        and all(found.get(name) == "not_assessed" for name in unseen)
-        and not any(name.startswith(PREFIX) and told == "passed" for name, told in found.items())
-    )
+    showing = [told for name, told in found.items() if name in _WORK or name.startswith(PREFIX)]
+    unjudged = found.get("semantic_outcome") == "not_assessed"
+    return result.status == "passed" and unjudged and "passed" not in showing
 
 
 def rows(run: schema.Run) -> tuple[Row, ...]:
