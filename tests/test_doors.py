@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -262,3 +262,19 @@ async def test_two_authorizations_open_nothing() -> None:
             async with connect(sessions_url(server.url), additional_headers=headers):
                 pass
     assert refused.value.response.status_code == 401
+
+
+async def test_whoever_is_connected_and_says_nothing_does_not_hold_up_the_end() -> None:
+    links = []
+    async with LocalServer(Voices()) as server:
+        port = int(server.url.rpartition(":")[2].partition("/")[0])
+        for said in (b"", b"G", b"GET /v1/live/sessions HTTP/1.1\r\n", b"POST /v1/responses HT"):
+            links.append(await asyncio.open_connection("127.0.0.1", port))
+            links[-1][1].write(said)
+        assert "404" in await asyncio.to_thread(asked, port, "GET", "/nothing")
+        # The door itself would be kept open for ten seconds.
+        await asyncio.wait_for(server.close(), timeout=5)
+    for reader, writer in links:
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        writer.close()

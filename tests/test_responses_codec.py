@@ -318,6 +318,9 @@ class Wire(asyncio.Transport):
         self.written = b""
         self.closed = False
 
+    def is_closing(self) -> bool:
+        return self.closed
+
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += bytes(data)
 

@@ -74,12 +74,23 @@ class Doorway(ServerConnection):
         super().connection_lost(exc)
 
 
-def doorway(make_desk: MakeDesk) -> type[Doorway]:
-    """Return the connections of one server, whose plain requests ``make_desk``'s desks answer."""
+def doorway(make_desk: MakeDesk, open_doors: set[Doorway]) -> type[Doorway]:
+    """Return the connections of one server, whose plain requests ``make_desk``'s desks answer.
+
+    They stand in ``open_doors`` as long as they last.
+    """
 
     class WithDesk(Doorway):
         def make_desk(self) -> HttpDesk:
             return make_desk(self.transport)
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            open_doors.add(self)
+            super().connection_made(transport)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            open_doors.discard(self)
+            super().connection_lost(exc)
 
     return WithDesk
 

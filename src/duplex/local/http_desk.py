@@ -142,5 +142,5 @@ class HttpDesk:
             self._transport.close()
 
     def _write(self, data: bytes | None) -> None:
-        if data:
+        if data and not self._transport.is_closing():
             self._transport.write(data)

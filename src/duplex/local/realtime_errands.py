@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from duplex.application.backend import LocalBackend, Job
+from duplex.application.backend import Job, LocalBackend
 from duplex.application.base import Line
 from duplex.application.desk import Desk
 from duplex.application.model import Application

@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 
 from duplex.clock import Clock, WallClock, utc_seconds
 from duplex.local.admission import stranger
@@ -83,6 +84,7 @@ class LocalServer:
         self._session_seconds = session_seconds
         self._numbers = itertools.count(1)
         self._sessions: set[asyncio.Task[None]] = set()
+        self._doors: set[Doorway] = set()
         self._server: Server | None = None
 
     async def __aenter__(self) -> Self:
@@ -93,7 +95,7 @@ class LocalServer:
             self._handle,
             self._host,
             self._port,
-            create_connection=doorway(self._desk),
+            create_connection=doorway(self._desk, self._doors),
             process_request=self._at_the_door,
             origins=[None],
             compression=None,
@@ -116,6 +118,10 @@ class LocalServer:
         """End every session and stop listening; may be called twice."""
         if self._server is not None:
             self._server.close()
+            for connection in tuple(self._doors):
+                if connection.state is State.CONNECTING:
+                    # Whoever has asked for nothing yet would be waited for.
+                    connection.transport.abort()
         for task in tuple(self._sessions):
             task.cancel()
         await asyncio.gather(*self._sessions, return_exceptions=True)

@@ -19,6 +19,7 @@ from pydantic import (
     Discriminator,
     Field,
     JsonValue,
+    StrictBool,
     Tag,
     ValidationError,
 )
@@ -116,7 +117,7 @@ class _Request(_Loose):
     parallel_tool_calls: bool | None = None
     previous_response_id: str | None = None
     reasoning: _Reasoning | None = None
-    stream: bool | None = None
+    stream: StrictBool | None = None
     store: bool | None = None
     max_output_tokens: int | None = None
     metadata: dict[str, str] | None = None
