@@ -26,6 +26,8 @@ PATHS = (
     "/v1/simulation/plan/jobs",
     "/v1/simulation/plan/job/{}",
     "/v1/simulation/plan/job/{}/results",
+    "/v0/projects/{}/simulation-runs/{}",
+    "/v0/projects/{}/simulation-runs:counts",
 )
 CHECKED = (
     "not_a_server_error",
@@ -75,7 +77,8 @@ def test_what_the_description_allows_and_forbids_is_answered_as_described(
     )
     def answered(case: schemathesis.Case[Any], real: bool) -> None:
         if real:
-            known = {"run": "run_one", "jobId": "run_one", "planId": PLAN, "call": "booking.s1"}
+            known = dict.fromkeys(("run", "jobId", "simulationRunId", "projectId"), "run_one")
+            known |= {"planId": PLAN, "call": "booking.s1"}
             case.path_parameters = {name: known[name] for name in case.path_parameters or {}}
         case.call_and_validate(headers=AUTH, checks=checks)
 
@@ -97,7 +100,7 @@ def test_strange_paths_and_queries_are_no_server_error(
 
     http = TestClient(served[0], raise_server_exceptions=False, headers=AUTH)
     address = path.format(quote(one, safe="%"), quote(two, safe="%"))
-    for asked in (f"?{quote(query, safe='&=')}", f"?limit={quote(query)}&since={quote(query)}"):
+    for asked in (f"?{quote(query, safe='&=')}", f"?limit={quote(query)}&startTime={quote(query)}"):
         answer = http.get(f"{address}{asked}")
         assert answer.status_code < 500, answer.text
 

@@ -1,4 +1,4 @@
-"""The application: both dialects behind one door, with every fault as an error object.
+"""The application: three dialects behind one door, with every fault as an error object.
 
 Made from a library, a launcher and a token; it opens no socket. ``command.py`` and
 tests drive it.
@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from duplex.errors import DuplexError
-from duplex.serve import native_api, roark_api
+from duplex.serve import livekit_api, native_api, roark_api
 from duplex.serve.door import Door
 from duplex.serve.launching import Launcher
 from duplex.serve.library import Library
@@ -24,6 +24,9 @@ _ABOUT = (
     "cancelled. Reading needs no token on loopback; whatever writes needs `Authorization: "
     "Bearer …`. Errors are `{type, code, message, param?}` on every path."
 )
+
+_SHAPED = ("/v0/", "/v1/")
+"""Others' paths, in which whatever is not valid is a 400."""
 
 
 def make_app(library: Library, launcher: Launcher, *, token: str, bound: str) -> FastAPI:
@@ -38,6 +41,7 @@ def make_app(library: Library, launcher: Launcher, *, token: str, bound: str) ->
     )
     app.include_router(native_api.routes(library, launcher, Streams()))
     app.include_router(roark_api.routes(library, launcher))
+    app.include_router(livekit_api.routes(library))
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -63,7 +67,7 @@ def _declared(schema: dict[str, object]) -> dict[str, object]:
         parts["schemas"].pop(name, None)
     for path, methods in paths.items():
         for method, operation in methods.items():
-            if path.startswith("/v1/") and "planId" not in path:
+            if path.startswith(_SHAPED) and "planId" not in path:
                 operation["responses"].pop("422", None)
             operation["security"] = [{"Bearer": []}] if method == "post" else [{}, {"Bearer": []}]
     return schema
@@ -83,9 +87,10 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:])
-    status = 400 if request.url.path.startswith("/v1/") else 422
-    said = str(first["msg"])
-    return _answer(status, "invalid_parameter", f"{said[:1].lower()}{said[1:]}", where or None)
+    path, said = request.url.path, str(first["msg"])
+    status = 400 if path.startswith(_SHAPED) else 422
+    code = "InvalidArgument" if path.startswith("/v0/") else "invalid_parameter"
+    return _answer(status, code, f"{said[:1].lower()}{said[1:]}", where or None)
 
 
 async def _http(_: Request, error: Exception) -> JSONResponse:

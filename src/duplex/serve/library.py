@@ -143,7 +143,7 @@ class Library:
 
         Raises Refusal when it cannot be compared with one that was ``named``.
         """
-        key = "\n".join(f"{one.id} {self._stamp(one)}" for one in (row, baseline) if one)
+        key = "\n".join(f"{one.id} {self.stamp(one)}" for one in (row, baseline) if one)
         key = f"{self.number(row)}\n{key}"
         with self._lock:
             if key in self._subjects:
@@ -179,7 +179,8 @@ class Library:
         run = load_results(place.results) if exists(place.results) else _begun(place, told.opening)
         return run if _is_final(run) and told.over is not None else _so_far(run, place, told, row)
 
-    def _stamp(self, row: Row) -> str:
+    def stamp(self, row: Row) -> str:
+        """What tells that something of a run changed."""
         marks = [row.status]
         for name in ("results.json", JOURNAL):
             try:
