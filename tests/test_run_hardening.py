@@ -22,6 +22,7 @@ from duplex.options import RunOptions, make
 from duplex.run_lock import WorkersLock
 from duplex.runner import Runner
 from duplex.running import command
+from duplex.sweeping import parse
 from duplex.verdict.criteria import pinned, read_check, shown
 from plan_runs import options, runner
 
@@ -182,3 +183,11 @@ def test_a_change_that_so_few_calls_cannot_show_is_said_to_be_none() -> None:
     assert mean.p is not None
     assert mean.p > 0.05
     assert mean.detectable is None
+
+
+@pytest.mark.parametrize(
+    "sweep", ["noisy.snr=10,20,10.0", "condition=clean,none", "noisy.snr=none,off,3"]
+)
+def test_one_line_spelled_twice_is_no_sweep(sweep: str) -> None:
+    with pytest.raises(InputError, match="are the same"):
+        parse(sweep)

@@ -89,6 +89,7 @@ def parse(text: str) -> Swept:
     if twice is not None:
         raise InputError(f'sweep "{text}": value "{twice}" is there twice')
     _known(name, values, text)
+    _apart(name, values, text)
     arms = tuple(
         Arm(key=f"{name}={value}", value=value, label=f"{name} {value}", baseline=at == 0)
         for at, value in enumerate(values)
@@ -114,6 +115,17 @@ def _known(name: str, values: Sequence[str], text: str) -> None:
             raise InputError(f'sweep "{text}": value "{value}": {first["msg"]}') from None
         except InputError as error:
             raise InputError(f'sweep "{text}": {error}') from None
+
+
+def _apart(name: str, values: Sequence[str], text: str) -> None:
+    """Refuse two spellings of one line: they would be tested as if they differed."""
+    if name in OPTIONS or name.startswith(_PERSONA):
+        return
+    lines: dict[str, str] = {}
+    for value in values:
+        same = lines.setdefault(str(conditions.parse(_line(name, value, ()))), value)
+        if same != value:
+            raise InputError(f'sweep "{text}": values "{same}" and "{value}" are the same')
 
 
 def _line(name: str, value: str, base: Sequence[str]) -> tuple[str, ...]:
