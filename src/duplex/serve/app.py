@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from duplex.errors import DuplexError
-from duplex.serve import livekit_api, native_api, roark_api
+from duplex.serve import livekit_api, native_api, page, roark_api
 from duplex.serve.door import Door
 from duplex.serve.launching import Launcher
 from duplex.serve.library import Library
@@ -42,6 +42,7 @@ def make_app(library: Library, launcher: Launcher, *, token: str, bound: str) ->
     app.include_router(native_api.routes(library, launcher, Streams()))
     app.include_router(roark_api.routes(library, launcher))
     app.include_router(livekit_api.routes(library))
+    app.include_router(page.routes(library))
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
