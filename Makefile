@@ -13,8 +13,9 @@ $(BUILT): pyproject.toml setup.py $(wildcard src/duplex/*.pyx src/duplex/*.pxd s
 	$(BIN)/python -m pip install --quiet --editable '.[local,dev]'
 	touch $@
 
+# A machine too busy for the wall clock (code 2) still gets its call in virtual time.
 demo: $(BUILT)
-	$(BIN)/duplex run --scenario restaurant_booking_complete
+	$(BIN)/duplex run --scenario restaurant_booking_complete || test $$? -eq 2
 	$(BIN)/duplex run --scenario restaurant_booking_complete --clock virtual
 
 # All cores for what runs in virtual time; then, alone, what asserts on the wall clock.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 
 import numpy as np
+import pytest
 from rich.console import Console
 
-from duplex.screen import CallView, Screen, plain
+from duplex.screen import CallView, Screen, paper, plain
 from duplex.values import Event, Json, Side
 
 HOSTILE = "hi \x1b[31mred\x1b[0m [bold]x[/bold]\r\n\x07\u202eabc\ud800"
@@ -65,3 +66,18 @@ def test_without_a_terminal_there_is_one_line_a_call() -> None:
         screen.finished("a", "passed in 41.2 s")
         screen.finished("b", "failed")
     assert out.getvalue().splitlines() == ["[1/2] a: passed in 41.2 s", "[2/2] b: failed"]
+
+
+def test_a_run_taken_up_counts_on_from_what_it_had() -> None:
+    out = io.StringIO()
+    with Screen(Console(file=out, width=120), total=4, done=3) as screen:
+        screen.finished("d", "passed")
+    assert out.getvalue().splitlines() == ["[4/4] d: passed"]
+
+
+def test_what_goes_to_no_terminal_is_not_broken_at_80_columns(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    line = "runs/" + "x" * 130
+    paper().print(line)
+    assert capsys.readouterr().out == f"{line}\n"

@@ -145,7 +145,8 @@ def _fits(row: Row, filters: Filters) -> bool:
 
 def _cells(row: Row) -> tuple[str, ...]:
     verdict = {True: "passed", False: "failed", None: "–"}[row.passed]
-    calls = f"{row.passed_calls}/{row.total or row.expected}"
+    whole = row.status != "interrupted" and row.total
+    calls = f"{row.passed_calls}/{whole or row.expected}"
     score = "–" if row.score is None else f"{row.score:.1f}"
     when = row.created_at[:16].replace("T", " ") or "–"
     return (row.id, when, row.status, verdict, score, calls, row.agent, row.condition)

@@ -28,7 +28,7 @@ from duplex.metrics.of_call import hear_call
 from duplex.metrics.timing_policy import TimingPolicy
 from duplex.recording import Recording
 from duplex.report import measure_csv, measure_markdown, measure_report
-from duplex.screen import plain
+from duplex.screen import paper, plain
 from duplex.takes import Take, takes
 from duplex.wording import Wording
 
@@ -223,7 +223,7 @@ def _print(one: Measurement, *, as_json: bool, markdown: bool) -> None:
     elif markdown:
         print(measure_markdown.as_markdown(one))
     elif not one.refused:
-        out = Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
+        out = paper()
         out.print(measure_report.as_text(one))
 
 

@@ -33,7 +33,7 @@ from duplex.results import schema
 from duplex.results.remeasured import Remeasured, remeasure_call
 from duplex.results.stored import REMEASURED, load_results, member, scenarios_of
 from duplex.run_folder import RunFolder, safe_name
-from duplex.screen import plain
+from duplex.screen import paper, plain
 from duplex.values import Json
 from duplex.wording import Wording
 
@@ -154,7 +154,7 @@ def command(
     elif markdown:
         print(remeasure_report.as_markdown(done.calls), end="")
     else:
-        out = Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
+        out = paper()
         out.print(remeasure_report.as_text(done.calls))
     print(plain(f"results: {path}"), file=sys.stderr)
     return done.code

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from duplex import outlets, viewer
 from duplex.errors import DuplexError, InputError
+from duplex.journal import read as read_journal
 from duplex.options import RunOptions
 from duplex.publishing import publish
 from duplex.report import run_report
@@ -126,10 +127,11 @@ def _page(finished: Finished) -> DuplexError | None:
 def _held(options: RunOptions | Path, console: Console, stop: _Stop, verbose: bool) -> Finished:
     if isinstance(options, Path):
         runner = Runner.taking_up(options, stop=stop)
+        done = len({one.case for one in read_journal(options).ended.values() if one.final})
     else:
-        runner = Runner(options, stop=stop)
+        runner, done = Runner(options, stop=stop), 0
     runner.announce = lambda line: console.print(Text(plain(line)))
-    screen = Screen(console, len(runner.plan.calls))
+    screen = Screen(console, len(runner.plan.calls), done)
     runner.audience = _VerboseScreen(console, screen) if verbose else screen
     with screen:
         return asyncio.run(runner.run())
@@ -196,6 +198,11 @@ def _table(run: schema.Run) -> Iterator[str]:
 def _next(finished: Finished, held: Sequence[schema.Result]) -> str:
     """The next command to try: what was said in the first call that went wrong, or the page."""
     for result in held:
+        if result.error is not None and result.error.stage == "platform_late":
+            return (
+                "hold it where less else runs: this machine did not keep up with the wall clock; "
+                "parties without a socket of their own can be called with --clock virtual"
+            )
         transcript = result.artifacts.conversation_transcript
         if result.status != "passed" and transcript is not None:
             return f"cat {_shown(finished.folder / transcript)}"

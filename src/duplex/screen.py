@@ -7,6 +7,8 @@ taken for markup.
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -20,6 +22,7 @@ from duplex.values import Event, Side
 _COLOURS = {Side.CALLER: "cyan", Side.ASSISTANT: "green"}
 _METER_WIDTH = 20
 _LINES = 12
+_PAPER = 200
 
 
 def plain(text: str) -> str:
@@ -31,6 +34,12 @@ def plain(text: str) -> str:
         elif char.isprintable():
             kept.append(char)
     return "".join(kept)
+
+
+def paper() -> Console:
+    """stdout for tables: a terminal's width, else wide enough that no cell is broken."""
+    width = None if sys.stdout.isatty() else _PAPER
+    return Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
 
 
 class CallView:
@@ -100,10 +109,10 @@ class CallView:
 class Screen:
     """Shows a run on stderr: live on a terminal, a line per finished call elsewhere."""
 
-    def __init__(self, console: Console, total: int) -> None:
+    def __init__(self, console: Console, total: int, done: int = 0) -> None:
         self._console = console
         self._total = total
-        self._done = 0
+        self._done = done
         self._views: dict[str, CallView] = {}
         self._live = Live(self, console=console, refresh_per_second=8, transient=True)
 

@@ -110,3 +110,5 @@ def new(
         composing.command(answers, ask, out)
     except DuplexError as error:
         stop(str(error))
+    if out is not None:
+        talk().print(f"{out}: hold it with duplex run --data {out}")

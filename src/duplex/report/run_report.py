@@ -39,8 +39,8 @@ def unseen_work(run: schema.Run) -> tuple[str, ...]:
         return ()
     return (
         f"task: nobody could tell whether it was done in {unseen} of "
-        f"{counted(len(run.results), 'call')}: no state showed it (wanted by the scenario, told by "
-        "the agent: docs/side-channel.md), and no judge decided it (--judge-model)",
+        f"{counted(len(run.results), 'call')}: neither a state that the agent tells "
+        "(docs/side-channel.md) nor a judge (--judge-model) showed it",
     )
 
 
