@@ -63,10 +63,14 @@ class Processes:
         except BaseException:
             self._leave(private)
             raise
-        keeping = asyncio.create_task(self._keep(process, private))
+        answered = asyncio.Event()
+        keeping = asyncio.create_task(self._keep(process, private, answered))
         self._going.add(keeping)
         keeping.add_done_callback(self._going.discard)
-        return await self._begun(process, name, private / "said")
+        try:
+            return await self._begun(process, name, private / "said")
+        finally:
+            answered.set()
 
     async def _spawned(self, config: Path, private: Path) -> asyncio.subprocess.Process:
         kept = {name: value for name, value in os.environ.items() if name not in self._hidden}
@@ -83,12 +87,13 @@ class Processes:
         finally:
             os.close(said)
 
-    async def _keep(self, process: asyncio.subprocess.Process, private: Path) -> None:
-        """Hold the run's place until its process has ended."""
+    async def _keep(
+        self, process: asyncio.subprocess.Process, private: Path, answered: asyncio.Event
+    ) -> None:
+        """Hold the run's place until its process has ended, and what it said until it is read."""
         try:
             await process.wait()
-            # Whoever waits for the folder reads what was said before it goes.
-            await real_pause(2 * _LOOK_SECONDS)
+            await answered.wait()
         finally:
             self._leave(private)
 
