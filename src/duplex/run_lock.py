@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 
 from duplex.clock import real_pause, wall_seconds
@@ -17,6 +18,9 @@ from duplex.errors import InputError
 from duplex.wavfile import write_failed
 
 NAME = "run.lock"
+_TRIES, _AGAIN_SECONDS = 10, 0.05
+_LATER = threading.Event()
+"""Never set: waiting for it is a pause."""
 WORKERS = "workers.lock"
 _LEAVE_SECONDS = 30.0
 
@@ -28,13 +32,17 @@ class RunLock:
         self._file: int | None = None
 
     def take(self, folder: Path) -> None:
-        """Take the folder; raises InputError when somebody else has it."""
+        """Take the folder; raises InputError when somebody else has it.
+
+        Whoever merely asks whether a run goes on has it for an instant, so it is tried a
+        few times.
+        """
         path = folder / NAME
         try:
             file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise write_failed(path, error) from error
-        if not _taken(file):
+        if not any(_taken(file) or _LATER.wait(_AGAIN_SECONDS) for _ in range(_TRIES)):
             os.close(file)
             raise InputError(f"run {folder} has a runner already")
         self._file = file
