@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,15 +17,20 @@ from rich.console import Console
 
 from duplex.clock import real_pause, wall_seconds
 from duplex.errors import InputError
-from duplex.listing import cancel
+from duplex.exports.junit import junit
+from duplex.exports.roark import report
+from duplex.exports.subject import subject_of
+from duplex.listing import Filters, cancel, rows, show
 from duplex.metrics.differences import differences
 from duplex.options import RunOptions, make
+from duplex.results.schema import to_json
 from duplex.run_lock import WorkersLock
 from duplex.runner import Runner
 from duplex.running import command
 from duplex.sweeping import parse
 from duplex.verdict.criteria import pinned, read_check, shown
 from plan_runs import options, runner
+from verdict_runs import call, run
 
 ENDLESS = """
 import os, time
@@ -191,3 +197,38 @@ def test_a_change_that_so_few_calls_cannot_show_is_said_to_be_none() -> None:
 def test_one_line_spelled_twice_is_no_sweep(sweep: str) -> None:
     with pytest.raises(InputError, match="are the same"):
         parse(sweep)
+
+
+@pytest.mark.parametrize("rate", [7, float("nan"), "all"])
+def test_a_run_somebody_edited_is_damaged_and_hides_no_other(tmp_path: Path, rate: object) -> None:
+    for name, edited in (("good", 1.0), ("bad", rate)):
+        (tmp_path / name).mkdir()
+        document = json.loads(to_json(run(call())))
+        document["run"]["duplex"]["plan"]["pass_rate"] = edited
+        (tmp_path / name / "results.json").write_text(json.dumps(document))
+    found = {row.id: row.status for row in rows(tmp_path, Filters(since="2000-01-01"))}
+    assert found == {"good": "completed", "bad": "damaged"}
+
+
+def test_a_run_whose_results_are_gone_tells_what_was_held(tmp_path: Path) -> None:
+    finished = asyncio.run(runner(tmp_path).run())
+    (finished.folder / "results.json").unlink()
+    console = Console(record=True, width=200, quiet=False, file=(tmp_path / "said").open("w"))
+    show(finished.folder, tmp_path, as_json=False, markdown=False, console=console)
+    assert "is completed: 2 of 2 calls held; duplex resume writes its results" in (
+        console.export_text()
+    )
+
+
+def test_moments_and_names_that_are_none_spoil_no_export() -> None:
+    made = run(call())
+    plan = made.run.duplex["plan"]
+    assert isinstance(plan, dict)
+    plan |= {"started_at": "yesterday", "ended_at": "2026-13-45", "created_at": "now"}
+    named = made.run.model_copy(update={"id": "run\x1b[31m\x00]]>"})
+    subject = subject_of(made.model_copy(update={"run": named}))
+    ET.fromstring(junit(subject))
+    about = report(subject)["data"]
+    assert isinstance(about, dict)
+    assert isinstance(about["run"], dict)
+    assert about["run"]["durationMs"] is None

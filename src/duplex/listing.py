@@ -90,7 +90,9 @@ def show(run: Path, folder: Path, *, as_json: bool, markdown: bool, console: Con
         row = row_of(place)
         if row.problem:
             raise InputError(row.problem)
-        console.print(Text(f"{row.id} is {row.status}: 0 of {counted(row.expected, 'call')} held"))
+        held = f"{row.total} of {counted(row.expected, 'call')} held"
+        mend = "" if row.status == "running" else "; duplex resume writes its results"
+        console.print(Text(f"{row.id} is {row.status}: {held}{mend}"))
         return
     results = load_results(place / "results.json")
     if as_json:

@@ -21,7 +21,7 @@ from duplex.verdict.verdict import Verdict
 
 def junit(subject: Subject) -> str:
     """The whole document."""
-    root = ET.Element("testsuites", name=subject.run.run_id)
+    root = ET.Element("testsuites", name=_text(subject.run.run_id))
     groups: dict[str, list[Case]] = defaultdict(list)
     for case in subject.run.final:
         groups[case.scenario if case.arm is None else f"{case.scenario} {case.arm.key}"].append(

@@ -158,7 +158,7 @@ def _from_journal(folder: Path, told: Told) -> Row:
         mode="offline" if options.get("clock") == "virtual" else "live",
         passed=None,
         score=None,
-        total=0,
+        total=sum(entry.final for entry in told.ended.values()),
         passed_calls=0,
         failed_calls=0,
         infrastructure_errors=0,

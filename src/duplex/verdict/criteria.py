@@ -237,6 +237,8 @@ def from_json(stored: Iterable[Mapping[str, Json]]) -> tuple[Criterion, ...]:
         share, text, scenarios = (entry.get(k) for k in ("min_pass_rate", "check", "scenarios"))
         if not isinstance(share, int | float) or not isinstance(text, str):
             raise InputError("pinned check has no expression or no min_pass_rate")
+        if not 0 <= share <= 100:
+            raise InputError(f'pinned check "{text}": min_pass_rate is {share}, want 0 to 100')
         criterion = read_check(text)
         found.append(
             replace(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import get_args
 
 from duplex.errors import InputError
@@ -40,7 +41,11 @@ def plan_of(run: schema.Run) -> Mapping[str, Json]:
 def pass_rate_of(run: schema.Run) -> float:
     """The share of a scenario's samples that must pass."""
     rate = plan_of(run).get("pass_rate")
-    return float(rate) if isinstance(rate, int | float) else 1.0
+    if rate is None:
+        return 1.0
+    if not isinstance(rate, int | float) or not 0 < rate <= 1:
+        raise InputError(f"results: the plan's pass_rate is {rate}, want more than 0 and at most 1")
+    return float(rate)
 
 
 def gather(run: schema.Run) -> RunCases:
@@ -57,10 +62,10 @@ def gather(run: schema.Run) -> RunCases:
         plan_id=str(plan.get("id") or _plan_id(run)),
         plan_name=_text(plan.get("name")),
         status=_STATUSES.get(str(plan.get("status")), "completed"),
-        created_at=_text(plan.get("created_at")) or _stamp(run.run.id),
-        started_at=_text(plan.get("started_at")),
-        ended_at=_text(plan.get("ended_at")),
-        expected=expected if isinstance(expected, int) else len(cases),
+        created_at=_moment(plan.get("created_at")) or _stamp(run.run.id),
+        started_at=_moment(plan.get("started_at")),
+        ended_at=_moment(plan.get("ended_at")),
+        expected=max(expected, 0) if isinstance(expected, int) else len(cases),
         cases=cases,
         run=run,
         swept=_text(swept.get("property")),
@@ -106,8 +111,8 @@ def _case(result: schema.Result, run: schema.Run, checks: tuple[Criterion, ...])
         checks=criteria_of.grade(checks, result.scenario_id, result)
         if outcome == "counted"
         else (),
-        started_at=_text(about.get("started_at")),
-        ended_at=_text(about.get("ended_at")),
+        started_at=_moment(about.get("started_at")),
+        ended_at=_moment(about.get("ended_at")),
     )
 
 
@@ -147,6 +152,15 @@ def _stamp(run_id: str) -> str:
 
 def _text(value: Json) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def _moment(value: Json) -> str | None:
+    """A moment as runs write it; None for a text that is none."""
+    text = _text(value)
+    try:
+        return text if text and datetime.fromisoformat(text.replace("Z", "+00:00")) else None
+    except ValueError:
+        return None
 
 
 def _words(value: Json) -> dict[str, str]:
