@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import json
 from collections import Counter
 
 import numpy as np
 import pytest
+from websockets.asyncio.server import ServerConnection, serve
 
+from duplex.clock import WallClock
+from duplex.errors import SessionError
 from duplex.participants import live_reading, paced_queue
 from duplex.participants.base import Incoming
 from duplex.participants.live_reading import Reading
 from duplex.participants.live_words import Grouper
 from duplex.participants.paced_queue import PacedQueue, Stretch
+from duplex.participants.realtime import RealtimeSession
 from duplex.participants.realtime_replies import Replies
+from duplex.participants.transport import bare_websocket
 from duplex.protocols.gpt_live_client import Refusal, Transcript
 from duplex.values import Happening, RemoteFault, Side
 
@@ -109,3 +117,25 @@ def test_words_without_letters_cost_nothing() -> None:
     assert not any(len(reply.words) > 1 for reply in replies._open.values())
     replies.take(480)
     assert [one.fields["text"] for one in replies.take_told()] == ["hello"] * 2
+
+
+async def test_a_session_that_is_refused_and_closed_at_once_is_one_error_and_no_other() -> None:
+    left: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: left.append(told["message"]))
+
+    async def refuse(connection: ServerConnection) -> None:
+        error = {"code": "model_not_found", "message": "no such model"}
+        await connection.send(json.dumps({"type": "error", "error": error}))
+        await connection.close(1008)
+
+    async with serve(refuse, "127.0.0.1", 0) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        connect = bare_websocket(f"ws://127.0.0.1:{port}/v1/realtime")
+        for _ in range(3):
+            session = RealtimeSession(side=Side.ASSISTANT, connect=connect)
+            with pytest.raises(SessionError, match="no such model"):
+                await session.start(WallClock(24_000))
+            del session
+            gc.collect()
+    await asyncio.sleep(0)
+    assert left == []

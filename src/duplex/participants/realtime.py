@@ -329,9 +329,13 @@ class RealtimeSession:
     def _lost(self, closed: TransportClosed) -> None:
         """The connection is over; say so unless that was asked for."""
         for waiting in (self._opened, self._updated):
-            if waiting is not None and not waiting.done():
+            if waiting is None:
+                continue
+            if not waiting.done():
                 _fail(waiting, closed)
                 return
+            if waiting.cancelled() or waiting.exception() is not None:
+                return  # it was refused before, which is told
         if self._finishing:
             return
         expired = any(word in closed.reason for word in EXPIRED_WORDS)
