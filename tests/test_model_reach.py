@@ -39,7 +39,9 @@ def test_a_refused_connection_is_one_sentence_and_no_call(
 ) -> None:
     given: dict[str, object] = {option.replace("-", "_"): nowhere, "clock": "virtual"}
     given |= dict.fromkeys(names, "m")
-    with pytest.raises(InputError, match=rf"^{option}: no server .* {nowhere} .*connection refused"):
+    with pytest.raises(
+        InputError, match=rf"^{option}: no server .* {nowhere} .*connection refused"
+    ):
         duplex.run(out=tmp_path, **given)
     assert list(tmp_path.iterdir()) == []
 

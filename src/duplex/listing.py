@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from duplex.clock import utc_seconds
 from duplex.counting import counted
 from duplex.errors import InputError
 from duplex.report import run_report
@@ -54,7 +55,9 @@ def rows(folder: Path, filters: Filters, *, now: datetime | None = None) -> list
 
 def fitting(rows: Iterable[Row], filters: Filters, *, now: datetime | None = None) -> list[Row]:
     """Those of these rows that fit, in their order. Raises InputError for a wrong window."""
-    end = _moment(filters.until, "until") or (now or datetime.now(UTC)) + timedelta(days=1)
+    end = _moment(filters.until, "until") or (
+        now or datetime.fromtimestamp(utc_seconds(), UTC)
+    ) + timedelta(days=1)
     try:
         start = _moment(filters.since, "since") or end - timedelta(days=WINDOW_DAYS)
     except OverflowError:

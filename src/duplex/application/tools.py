@@ -111,7 +111,9 @@ class Toolbox:
 def _joined(wrong: Sequence[str]) -> str:
     """The first of many faults, each short enough to be read."""
     shown = [one if len(one) <= 300 else f"{one[:300]}…" for one in wrong[:_SHOWN]]
-    return "; ".join([*shown, *([f"and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else [])])
+    return "; ".join(
+        [*shown, *([f"and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else [])]
+    )
 
 
 def told(problem: BaseException) -> str:

@@ -124,5 +124,3 @@ def _cell(value: Json) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return text_cell(value) if isinstance(value, str) else str(value)
-
-

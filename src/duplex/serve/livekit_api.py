@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, JsonValue
 
+from duplex.clock import utc_seconds
 from duplex.exports import livekit
 from duplex.exports.livekit_ids import run_id
 from duplex.serve.library import Library, strict
@@ -270,7 +271,7 @@ def _status(row: Row) -> str:
 
 def _window(start: str | None, end: str | None) -> tuple[datetime, datetime]:
     """The window that is meant. Raises Refusal for one longer than 45 days, or empty."""
-    last = datetime.now(UTC) if not end else _moment(end, "endTime")
+    last = datetime.fromtimestamp(utc_seconds(), UTC) if not end else _moment(end, "endTime")
     try:
         first = last - WINDOW if not start else _moment(start, "startTime")
     except OverflowError:
