@@ -57,6 +57,7 @@ class Errands(LocalBackend):
         self._answers: dict[str, asyncio.Future[str]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._count = 0
+        self._closed = False
         self.offered: frozenset[str] = frozenset()
         """Names of the functions that the client has."""
 
@@ -66,7 +67,9 @@ class Errands(LocalBackend):
         return bool(self._tasks or self._steps)
 
     def start(self, conversation: Sequence[Line]) -> None:
-        """Begin what the conversation so far asks for."""
+        """Begin what the conversation so far asks for; nothing once it is closed."""
+        if self._closed:
+            return
         self._count += 1
         name = f"errand_{self._count}"
         self._tasks[name] = self._clock.spawn(self._work_off(name, tuple(conversation)))
@@ -97,6 +100,7 @@ class Errands(LocalBackend):
         return self._steps.popleft()
 
     async def close(self) -> None:
+        self._closed = True
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

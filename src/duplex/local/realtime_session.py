@@ -112,6 +112,15 @@ class RealtimeServing:
                 await self._end()
 
     async def _end(self) -> None:
+        """Put everything away, also when the session is cancelled while it does."""
+        ending = asyncio.ensure_future(self._put_away())
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            await ending
+            raise
+
+    async def _put_away(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -83,6 +83,7 @@ class Talk:
         self._lines: list[Line] = []
         self._later: list[Act] = []
         self._cut = False
+        self._closed = False
         self._reply: Reply | None = None
         self._task: asyncio.Task[None] | None = None
         self._playing = (0, 0)
@@ -180,6 +181,8 @@ class Talk:
 
     def respond(self, acts: Sequence[Act] | None = None) -> None:
         """Begin a response; without ``acts`` it says what there is to say."""
+        if self._closed:
+            return
         if self._machine.response_id is not None:
             self._later += acts or ()
             return
@@ -205,6 +208,7 @@ class Talk:
         self._later += self._party.brain.on_said(said)
 
     async def close(self) -> None:
+        self._closed = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
