@@ -76,6 +76,7 @@ HELPERS = {
     "preflight": "runner",
     "plan": "runner",
     "plan_options": "runner",
+    "option_faults": "runner",
     "sweeping": "runner",
     "journal": "runner",
     "run_lock": "runner",

@@ -15,6 +15,7 @@ from pydantic import Field, Strict, ValidationError, model_validator
 from duplex.errors import InputError
 from duplex.model_options import Effort, ModelOptions
 from duplex.models.place import check_url
+from duplex.option_faults import option_fault
 from duplex.values import Json
 
 MOST_REPETITIONS = 15
@@ -74,8 +75,4 @@ def judge_options(values: Mapping[str, object]) -> JudgeOptions:
     try:
         return JudgeOptions.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        message = str(first["msg"]).removeprefix("Value error, ")
-        got = "" if not where else f"option {where.replace('_', '-')}: got {first['input']!r}; "
-        raise InputError(f"{got}{message[:1].lower()}{message[1:]}") from None
+        raise option_fault(error) from None

@@ -26,6 +26,7 @@ from duplex.application.endpoint import check_endpoint
 from duplex.conditions import Condition
 from duplex.errors import InputError
 from duplex.judge_options import JudgeOptions
+from duplex.option_faults import option_fault
 from duplex.plan_options import PlanOptions
 from duplex.protocols.realtime import DEFAULT_MODEL as REALTIME_MODEL
 from duplex.protocols.realtime import Encoding, TurnDetection
@@ -233,11 +234,7 @@ def make(values: dict[str, object]) -> RunOptions:
     try:
         return RunOptions.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        message = str(first["msg"]).removeprefix("Value error, ")
-        got = "" if not where else f"option {where.replace('_', '-')}: got {first['input']!r}; "
-        raise InputError(f"{got}{message[:1].lower()}{message[1:]}") from None
+        raise option_fault(error) from None
 
 
 def checked_seed(seed: int) -> int:

@@ -26,7 +26,7 @@ from duplex.errors import InputError
 from duplex.grading import Check, Evidence
 from duplex.grading.judging import JUDGE_VERSION, Judgement, case_of
 from duplex.grading.own_checks import OwnCheck, checked_call, run_own
-from duplex.inputs import exists, is_file
+from duplex.inputs import is_file
 from duplex.judge_options import JudgeOptions, judge_options
 from duplex.judging import Graders
 from duplex.recording import Recording
@@ -34,8 +34,16 @@ from duplex.report import grade_report
 from duplex.results import schema
 from duplex.results.regraded import Regraded, kept, regraded
 from duplex.results.run import exit_code
-from duplex.results.stored import GRADED, REMEASURED, call_id, load_results, member, scenarios_of
-from duplex.run_folder import RunFolder, safe_name
+from duplex.results.stored import (
+    GRADED,
+    REMEASURED,
+    call_id,
+    load_results,
+    member,
+    new_place,
+    scenarios_of,
+)
+from duplex.run_folder import RunFolder
 from duplex.scenario import Scenario
 from duplex.screen import plain
 from duplex.secret_values import environment_secrets
@@ -90,7 +98,7 @@ def _grade(
     run = load_results(folder.results)
     if not run.results:
         raise InputError(f"run folder {folder.path} lists no call")
-    place = _place(folder, name)
+    place = new_place(folder, GRADED, name)
     found = (
         {one.id: one for one in scenarios.load(data).scenarios}
         if data is not None
@@ -188,17 +196,6 @@ def _folder(path: Path) -> RunFolder:
     if path.resolve().parent.name in (GRADED, REMEASURED):
         raise InputError(f"{path} was made of another run, name the run itself")
     return RunFolder.open(path)
-
-
-def _place(folder: RunFolder, name: str | None) -> Path:
-    """Where the new results go; nothing that is there is ever written over."""
-    if name is not None and safe_name(name) != name:
-        raise InputError(f'name "{name}" is no file name of letters, digits, ".", "_" and "-"')
-    stamp = utc_now()[:23].replace("-", "").replace(":", "").replace("T", "_").replace(".", "_")
-    place = folder.path / GRADED / (name or stamp)
-    if exists(place):
-        raise InputError(f"{place} exists already, choose another --name")
-    return place
 
 
 def _run(

@@ -31,8 +31,8 @@ from duplex.metrics.timing_policy import TIMING_VERSION, TimingPolicy
 from duplex.report import remeasure_report
 from duplex.results import schema
 from duplex.results.remeasured import Remeasured, remeasure_call
-from duplex.results.stored import REMEASURED, load_results, member, scenarios_of
-from duplex.run_folder import RunFolder, safe_name
+from duplex.results.stored import REMEASURED, load_results, member, new_place, scenarios_of
+from duplex.run_folder import RunFolder
 from duplex.screen import paper, plain
 from duplex.values import Json
 from duplex.wording import Wording
@@ -95,7 +95,7 @@ def remeasure(
     run = load_results(folder.results)
     if not run.results:
         raise InputError(f"run folder {folder.path} lists no call")
-    place = _place(folder, name)
+    place = new_place(folder, REMEASURED, name)
     found = hidden_again(run, scenarios_of(run))
     ears = Wording(ears=True, model=ears_model).of_call if words else None
     calls = []
@@ -199,17 +199,6 @@ def _folder(path: Path) -> RunFolder:
     if path.resolve().parent.name == REMEASURED:
         raise InputError(f"{path} was measured again already, name the run itself")
     return RunFolder.open(path)
-
-
-def _place(folder: RunFolder, name: str | None) -> Path:
-    """Where the new results go; nothing that is there is ever written over."""
-    if name is not None and safe_name(name) != name:
-        raise InputError(f'name "{name}" is no file name of letters, digits, ".", "_" and "-"')
-    stamp = utc_now()[:23].replace("-", "").replace(":", "").replace("T", "_").replace(".", "_")
-    place = folder.path / REMEASURED / (name or stamp)
-    if exists(place):
-        raise InputError(f"{place} exists already, choose another --name")
-    return place
 
 
 def _run(

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from duplex import scenario as scenarios
+from duplex.clock import utc_now
 from duplex.errors import DuplexError, InputError
 from duplex.inputs import exists, is_file, read_text
 from duplex.metrics.transcript import one_line
@@ -37,6 +38,17 @@ def load_results(path: Path) -> schema.Run:
         # A file of another kind can be wrong in hundreds of places; the first one tells it.
         told = Redactor().text(" ".join(str(error).split("\n")[:3]))
         raise InputError(f"results {path}: {one_line(told)[:300]}") from error
+
+
+def new_place(folder: RunFolder, kind: str, name: str | None) -> Path:
+    """Where results made of a run's go; nothing that is there is ever written over."""
+    if name is not None and safe_name(name) != name:
+        raise InputError(f'name "{name}" is no file name of letters, digits, ".", "_" and "-"')
+    stamp = utc_now()[:23].replace("-", "").replace(":", "").replace("T", "_").replace(".", "_")
+    place = folder.path / kind / (name or stamp)
+    if exists(place):
+        raise InputError(f"{place} exists already, choose another --name")
+    return place
 
 
 def home(folder: Path) -> Path:
