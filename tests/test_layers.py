@@ -82,6 +82,8 @@ HELPERS = {
     "run_lock": "runner",
     "holding": "runner",
     "early": "runner",
+    "first_error": "runner",
+    "run_results": "runner",
     "waiting": "runner",
     "workers": "runner",
     "worker": "runner",

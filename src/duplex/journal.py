@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,6 +102,7 @@ class Told:
     ended: dict[str, Ended] = field(default_factory=dict)
     over: Over | None = None
     damaged: list[bytes] = field(default_factory=list)
+    _attempts: dict[str, list[Ended]] = field(init=False, default_factory=dict)
 
     def take(self, entry: Entry) -> None:
         match entry:
@@ -108,14 +110,18 @@ class Told:
                 self.began[entry.call] = entry
                 self.over = None
             case Ended():
+                again = self.ended.get(entry.call)
                 self.ended[entry.call] = entry
+                mine = self._attempts.setdefault(entry.case, [])
+                if again is not None:
+                    self._attempts[again.case].remove(again)
+                insort(mine, entry, key=lambda one: one.attempt)
             case Over():
                 self.over = entry
 
-    def attempts(self, case: str) -> list[Ended]:
+    def attempts(self, case: str) -> Sequence[Ended]:
         """Finished attempts at a test case, first to last."""
-        found = [entry for entry in self.ended.values() if entry.case == case]
-        return sorted(found, key=lambda entry: entry.attempt)
+        return self._attempts.get(case, [])
 
 
 class Journal:

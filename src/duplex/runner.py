@@ -9,7 +9,7 @@ grading, results or the verdict do not compute.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,31 +17,28 @@ from typing import Protocol
 
 from duplex import ci, preflight
 from duplex import scenario as scenarios
-from duplex.about_run import Held, about, configuration
+from duplex.about_run import Held
 from duplex.call import CallPlan, Watcher
 from duplex.clock import utc_now, wall_seconds
-from duplex.discretion import Discreet, hidden_run, redactor_of
-from duplex.early import plainly_broken
+from duplex.discretion import Discreet, redactor_of
 from duplex.ends import Shared
 from duplex.errors import DuplexError, InputError
+from duplex.first_error import first_error
 from duplex.holding import Done, Holder, Setting, unheld
-from duplex.inputs import is_folder, reason
 from duplex.journal import Ending, Journal, Opening
 from duplex.judging import Graders
 from duplex.options import RunOptions, make
-from duplex.plan import Plan, PlannedCall, lay_out, plan_id
+from duplex.plan import Plan, PlannedCall, lay_out
 from duplex.recording import Recording
 from duplex.results import schema
-from duplex.results.run import build_run
 from duplex.run_folder import RunFolder
 from duplex.run_lock import RunLock, WorkersLock
+from duplex.run_results import Listed, Progress, RunResults, data_path, was_stopped
 from duplex.scenario import Dataset, Scenario
 from duplex.spending import Spending
 from duplex.stopping import StopFile
-from duplex.taking_up import digest, kept_options, stored_result, take_up
-from duplex.values import Json
+from duplex.taking_up import adopt, digest, kept_options, take_up
 from duplex.verdict import criteria
-from duplex.verdict.block import blocks
 from duplex.verdict.sampling import needed
 from duplex.waiting import pause
 from duplex.workers import Workers
@@ -72,19 +69,6 @@ class Finished:
     run: schema.Run
     folder: Path
     stopped: bool = False
-
-
-def data_path(options: RunOptions) -> Path:
-    """Where scenarios come from: the option, ./scenarios, or the copy in the package."""
-    if options.data is not None:
-        return options.data
-    here = Path("scenarios")
-    if is_folder(here):
-        return here
-    package = Path(__file__).parent
-    shipped = package / "scenarios"
-    # An editable install has no copy: its scenarios are the checkout's.
-    return shipped if shipped.is_dir() else package.parents[1] / "scenarios"
 
 
 class Runner:
@@ -126,13 +110,21 @@ class Runner:
         self._redactor = redactor_of(options.redact, self.chosen, sorted(secrets))
         self.spending = Spending(options, len(self.plan.calls), self._shared.limiter.meter)
         self.spending.refuse()
+        self._listed = Listed(self.plan)
+        self._run_results = RunResults(
+            options=options,
+            chosen=self.chosen,
+            plan=self.plan,
+            settings=self._settings,
+            criteria=self._criteria,
+            redactor=self._redactor,
+            listed=self._listed,
+        )
         self.announce: Callable[[str], None] = lambda _: None
         """Told, a line at a time, what the run may cost before it costs anything."""
-        self._results: dict[str, dict[int, schema.Result]] = {}
         self._held: list[Held] = []
         self._opened_in = 0.0
         self._started = utc_now()
-        self._ended: str | None = None
         self._status: Ending | None = None
         self._broken: str | None = None
         self._write_again = 0.0
@@ -174,7 +166,8 @@ class Runner:
             if self._options.workers > 1:
                 stack.callback(self._workers_lock.release)
                 await self._workers_lock.take(self._folder.path)
-            self._adopt()
+            self._stop_file.clear()
+            adopt(self._folder, self._journal, self._listed)
             await self._all()
             run = self._over()
             return Finished(run=run, folder=self._folder.path, stopped=self._stopping())
@@ -218,7 +211,7 @@ class Runner:
                 for planned in self.plan.calls:
                     group.create_task(self._case(planned, gate, executor))
         except BaseExceptionGroup as errors:
-            problem = _first(errors)
+            problem = first_error(errors)
             self._status = "failed"
             # What was held stays listed, if there is still anywhere to write it.
             with suppress(DuplexError):
@@ -252,11 +245,11 @@ class Runner:
         done = await hold.hold(planned, attempt)
         self._held.append(done.held)
         self.spending.held(Recording.load(self._folder.path, call_id))
-        if not _stopped(done.result):
+        if not was_stopped(done.result):
             self._journal.ended(planned.id, attempt, call_id, final=done.final)
-        self._list(planned, attempt, done.result)
+        self._listed.add(planned, attempt, done.result)
         if self._options.early_stop:
-            self._broken = self._broken or plainly_broken(self._finals())
+            self._broken = self._broken or self._listed.broken
         self._write()
         if self.audience is not None:
             self.audience.finished(call_id, self._redactor.text(_sentence(done)))
@@ -310,49 +303,13 @@ class Runner:
             ci=ci.metadata(),
         )
 
-    def _adopt(self) -> None:
-        """List what a run that is taken up has already; set aside what was cut off."""
-        self._stop_file.clear()
-        told = self._journal.told
-        for planned in self.plan.calls:
-            for entry in told.attempts(planned.id):
-                result = stored_result(self._folder, entry.call)
-                if result is None:
-                    raise InputError(
-                        f"run {self._folder.path}: the result of {entry.call} is gone or damaged"
-                    )
-                self._list(planned, entry.attempt, result)
-            attempt = len(told.attempts(planned.id)) + 1
-            call_id = planned.attempt_id(attempt)
-            if call_id not in told.began:
-                continue
-            result = stored_result(self._folder, call_id)
-            if result is None or _stopped(result):
-                self._folder.set_aside(call_id)
-                continue
-            final = _is_final(result)
-            self._journal.ended(planned.id, attempt, call_id, final=final)
-            self._list(planned, attempt, result)
-
     # -- results ------------------------------------------------------------
-
-    def _list(self, planned: PlannedCall, attempt: int, result: schema.Result) -> None:
-        self._results.setdefault(planned.id, {})[attempt] = result
-
-    def _finals(self) -> list[schema.Result]:
-        """The last attempt of every test case that has one, in the order of the plan."""
-        return [
-            tries[max(tries)]
-            for planned in self.plan.calls
-            if (tries := self._results.get(planned.id)) and _is_final(tries[max(tries)])
-        ]
 
     def _over(self) -> schema.Run:
         """Say how the run ended, list what was not held, and judge it."""
-        missing = [planned for planned in self.plan.calls if not self._final_of(planned)]
         if self._status is None:
             stopped: Ending = "failed" if self._ending_early() else "cancelled"
-            self._status = stopped if missing else "completed"
+            self._status = "completed" if self._listed.whole else stopped
         why = self._broken
         if self.spending.exhausted:
             why = self.spending.why_stopped
@@ -360,21 +317,15 @@ class Runner:
         if over is None or over.status != status:
             self._journal.over(status, why or "")
             over = self._journal.told.over
-        # A run that was over before and had nothing left to hold ended when it did.
-        self._ended = utc_now() if over is None else over.at
-        for planned in missing:
-            if planned.id not in self._results:
-                result = unheld(planned, self._settings[planned.setting], why, self._redactor)
-                self._list(planned, 1, result)
+        for planned in self._listed.unheld():
+            result = unheld(planned, self._settings[planned.setting], why, self._redactor)
+            self._listed.add(planned, 1, result)
         self._stop_file.clear()
-        run = self._built(over=True)
+        # A run that was over before and had nothing left to hold ended when it did.
+        ended = utc_now() if over is None else over.at
+        run = self._built(Progress(status=status, ended_at=ended))
         self._put(run)
         return run
-
-    def _final_of(self, planned: PlannedCall) -> schema.Result | None:
-        tries = self._results.get(planned.id)
-        last = tries[max(tries)] if tries else None
-        return last if last is not None and _is_final(last) else None
 
     def _write(self) -> None:
         """Put the run as it is so far on disk, at most as often as costs a twentieth of the time.
@@ -384,65 +335,21 @@ class Runner:
         now = wall_seconds()
         if now < self._write_again:
             return
-        self._put(self._built(over=False))
+        self._put(self._built(Progress()))
         self._write_again = wall_seconds() + 20 * (wall_seconds() - now)
 
     def _put(self, run: schema.Run) -> None:
         self._folder.write_json(self._folder.results, run.model_dump(mode="json"))
 
-    def _built(self, *, over: bool) -> schema.Run:
-        listed = [
-            tries[attempt]
-            for planned in self.plan.calls
-            if (tries := self._results.get(planned.id))
-            for attempt in sorted(tries)
-        ]
-        pairs = [(self._settings[call.setting], call.scenario) for call in self.plan.calls]
-        ours = about(self._options, self._held, self._opened_in)
-        run = build_run(
-            listed,
-            run_id=self._folder.id,
-            execution_mode="live" if self._options.clock == "wall" else "offline",
-            dataset=str(data_path(self._options)),
-            configuration=configuration(
-                self._options,
-                {setting.ends.first_speaker(scenario) for setting, scenario in pairs},
-                [setting.condition(scenario) for setting, scenario in pairs],
-            ),
-            duplex=ours | {"cost": self.spending.as_json(), "plan": self._plan_json()},
+    def _built(self, progress: Progress) -> schema.Run:
+        return self._run_results.built(
+            self._folder.id,
+            self._journal.told.opening,
+            progress,
+            held=self._held,
+            opened_in=self._opened_in,
+            cost=self.spending.as_json(),
         )
-        if over:
-            run.run.duplex.update(blocks(run))
-        return hidden_run(run, self._redactor)
-
-    def _plan_json(self) -> dict[str, Json]:
-        """``run.duplex.plan``: what was asked for, pinned when the run began."""
-        options, swept = self._options, self.plan.swept
-        opening = self._journal.told.opening
-        named = data_path(options).resolve()
-        return {
-            "id": plan_id(options, named, [one.id for one in self.chosen]),
-            "name": named.stem,
-            "status": self._status or "running",
-            "created_at": opening.created_at,
-            "started_at": opening.created_at,
-            "ended_at": self._ended,
-            "expected": len(self.plan.calls),
-            "samples": options.samples,
-            "pass_rate": options.pass_rate,
-            "silent_retries": options.silent_retries,
-            "criteria": [one.as_json() for one in self._criteria],
-            "sweep": None
-            if swept is None
-            else {
-                "property": swept.property,
-                "arms": [
-                    {"key": a.key, "value": a.value, "label": a.label, "baseline": a.baseline}
-                    for a in swept.arms
-                ],
-            },
-            "ci": dict(opening.ci),
-        }
 
     # -- parts --------------------------------------------------------------
 
@@ -477,37 +384,8 @@ class Runner:
         return None if shown is None else Discreet(shown, self._redactor)
 
 
-def _is_final(result: schema.Result) -> bool:
-    """Whether no further attempt will follow; one the user stopped is held again if resumed."""
-    case = result.duplex.get("case")
-    return not _stopped(result) and (not isinstance(case, dict) or case.get("final") is not False)
-
-
-def _stopped(result: schema.Result) -> bool:
-    return result.error is not None and result.error.stage == "user_stopped"
-
-
 def _sentence(done: Done) -> str:
     result = done.result
     why = f" ({result.error.message})" if result.error is not None else ""
     again = "" if done.final else "; it is held again"
     return f"{result.status} after {done.held.media_seconds:.1f} s of call{why}{again}"
-
-
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The one exception to tell of several: ours first, the system's in our words."""
-    found = list(_leaves(errors))
-    ours = [error for error in found if isinstance(error, DuplexError)]
-    if ours:
-        return ours[0]
-    if isinstance(found[0], OSError):
-        return InputError(f"{found[0].filename or 'the run'}: {reason(found[0])}")
-    return found[0]
-
-
-def _leaves(errors: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    for error in errors.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from duplex.errors import InputError
 from duplex.inputs import is_file, is_folder, read_text
-from duplex.journal import Opening
+from duplex.journal import Journal, Opening
 from duplex.journal import read as read_journal
 from duplex.options import RunOptions
 from duplex.redact import Redactor
 from duplex.results import schema
 from duplex.run_folder import RunFolder
+from duplex.run_results import Listed, is_final, was_stopped
 from duplex.scenario import Scenario
 from duplex.values import Json
 
@@ -61,6 +62,29 @@ def take_up(folder: Path) -> Opening:
             f"run {folder}: its options held a secret, which was not kept; hold it anew"
         )
     return opening
+
+
+def adopt(folder: RunFolder, journal: Journal, listed: Listed) -> None:
+    """List what a run that is taken up has already; set aside what was cut off."""
+    told = journal.told
+    for planned in listed.plan.calls:
+        for entry in told.attempts(planned.id):
+            result = stored_result(folder, entry.call)
+            if result is None:
+                raise InputError(
+                    f"run {folder.path}: the result of {entry.call} is gone or damaged"
+                )
+            listed.add(planned, entry.attempt, result)
+        attempt = len(told.attempts(planned.id)) + 1
+        call_id = planned.attempt_id(attempt)
+        if call_id not in told.began:
+            continue
+        result = stored_result(folder, call_id)
+        if result is None or was_stopped(result):
+            folder.set_aside(call_id)
+            continue
+        journal.ended(planned.id, attempt, call_id, final=is_final(result))
+        listed.add(planned, attempt, result)
 
 
 def stored_result(folder: RunFolder, call_id: str) -> schema.Result | None:
