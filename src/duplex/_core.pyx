@@ -42,6 +42,8 @@ from duplex._playout cimport (
     playout_open,
     playout_open_hold,
     playout_pull,
+    playout_took,
+    playout_whole,
 )
 
 import os
@@ -53,6 +55,8 @@ cdef extern from "_kernels.h" nogil:
     uint64_t duplex_energy_of(int wide, const int16_t *x, int64_t n) noexcept
     int64_t duplex_mix_of(int wide, const int16_t *a, const int16_t *b, int16_t *out,
                           int64_t n) noexcept
+    int64_t duplex_pass_of(int wide, const int16_t *a, const int16_t *b, int16_t *out_a,
+                           int16_t *out_b, int16_t *mix, int64_t n, uint64_t *energy) noexcept
     void duplex_decimate(int wide, const int16_t *x, const int16_t *h, int taps, int factor,
                          int16_t *y, int n) noexcept
     void duplex_interleave(const int16_t *a, const int16_t *b, int16_t *out, int64_t n) noexcept
@@ -252,6 +256,7 @@ cdef class Engine:
     cdef int64_t room            # most samples one advance may take
     cdef int64_t block           # 20 ms
     cdef bint holding            # either side has a hold
+    cdef bint plain              # rms, and nothing is done to what both say
     # Detector: frame length, samples it must see past a frame, decided so far.
     cdef int detector
     cdef int64_t frame
@@ -295,6 +300,7 @@ cdef class Engine:
             self._open_hold(&self.rings[side], holds[side], adaptive[side], bounds)
             self._open_line(side, lines[side], ring)
         self.holding = self.rings[0].hold.length > 0 or self.rings[1].hold.length > 0
+        self.plain = self.detector == RMS and not self.holding and not self.lined
 
     cdef int _set_detector(self, str detector) except -1:
         if detector == "rms":
@@ -619,6 +625,10 @@ cdef class Engine:
         for side in range(2):
             playout_notice(&self.rings[side], self.position)
         while done < n and status == 0:
+            if self.plain and sent == done:
+                sent = done = self.span = self._pass(done, n)
+                if done == n:
+                    break
             step = min(n - done, self.decided + self.frame + self.ahead - self.position)
             step = min(step, self.block - self.position % self.block)
             mark = self.log.n
@@ -643,6 +653,31 @@ cdef class Engine:
                 self._send(sent, done - sent)
                 sent = self.span = done
         return status
+
+    cdef int64_t _pass(self, int64_t done, int64_t n) noexcept nogil:
+        """Play whole frames while both sides have them and nothing has to be done to them.
+
+        It does what the steps of _play do, with one look at every sample. Returns how much of
+        the ``n`` samples is done.
+        """
+        cdef const int16_t *caller
+        cdef const int16_t *assistant
+        cdef uint64_t energy[2]
+        while n - done >= self.frame and self.position == self.decided:
+            caller = playout_whole(&self.rings[0], self.frame)
+            assistant = playout_whole(&self.rings[1], self.frame)
+            if caller == NULL or assistant == NULL:
+                break
+            self.clipped += duplex_pass_of(self.wide, caller, assistant, self.out[0] + done,
+                                           self.out[1] + done, self.mixture + done, self.frame,
+                                           energy)
+            playout_took(&self.rings[0], self.frame)
+            playout_took(&self.rings[1], self.frame)
+            self.ears[0].energy, self.ears[1].energy = energy[0], energy[1]
+            self.position += self.frame
+            done += self.frame
+            self._decide()
+        return done
 
     cdef void _send(self, int64_t done, int64_t n) noexcept nogil:
         """Pass both sides through their lines, tell each what its speaker was played, and mix.

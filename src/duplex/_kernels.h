@@ -213,6 +213,50 @@ duplex_mix_avx2(const int16_t *a, const int16_t *b, int16_t *out, int64_t n)
 }
 #endif
 
+#if DUPLEX_AVX2
+/* One side's sixteen samples copied, and their squares added to two sums each. */
+#define DUPLEX_TAKE(v, out, low, high)                                                             \
+    do {                                                                                           \
+        const __m256i pairs = _mm256_madd_epi16(v, v);                                             \
+        _mm256_storeu_si256((__m256i *)(out), v);                                                  \
+        low = _mm256_add_epi64(low, _mm256_unpacklo_epi32(pairs, zero));                           \
+        high = _mm256_add_epi64(high, _mm256_unpackhi_epi32(pairs, zero));                         \
+    } while (0)
+
+__attribute__((target("avx2"))) static inline uint64_t duplex_lanes(__m256i low, __m256i high)
+{
+    uint64_t lanes[4];
+    _mm256_storeu_si256((__m256i *)lanes, _mm256_add_epi64(low, high));
+    return lanes[0] + lanes[1] + lanes[2] + lanes[3];
+}
+
+__attribute__((target("avx2"))) static int64_t
+duplex_pass_avx2(const int16_t *a, const int16_t *b, int16_t *out_a, int16_t *out_b, int16_t *mix,
+                 int64_t n, uint64_t *energy)
+{
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i low_a = zero, high_a = zero, low_b = zero, high_b = zero, differ = zero;
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const __m256i va = _mm256_loadu_si256((const __m256i *)(a + i));
+        const __m256i vb = _mm256_loadu_si256((const __m256i *)(b + i));
+        const __m256i held = _mm256_adds_epi16(va, vb);
+        DUPLEX_TAKE(va, out_a + i, low_a, high_a);
+        DUPLEX_TAKE(vb, out_b + i, low_b, high_b);
+        differ = _mm256_or_si256(differ, _mm256_xor_si256(held, _mm256_add_epi16(va, vb)));
+        _mm256_storeu_si256((__m256i *)(mix + i), held);
+    }
+    memcpy(out_a + i, a + i, (size_t)(n - i) * sizeof(int16_t));
+    memcpy(out_b + i, b + i, (size_t)(n - i) * sizeof(int16_t));
+    energy[0] = duplex_lanes(low_a, high_a) + duplex_energy(a + i, n - i);
+    energy[1] = duplex_lanes(low_b, high_b) + duplex_energy(b + i, n - i);
+    if (!_mm256_testz_si256(differ, differ))
+        i = 0;
+    return duplex_mix(a + i, b + i, mix + i, n - i);
+}
+#undef DUPLEX_TAKE
+#endif
+
 /* Whether the wide build of a kernel may run on this processor. */
 static inline int duplex_wide(void)
 {
@@ -256,6 +300,23 @@ static inline int64_t duplex_mix_of(int wide, const int16_t *a, const int16_t *b
 #endif
     (void)wide;
     return duplex_mix(a, b, out, n);
+}
+
+/* Both sides passed on as they are: copied, mixed, and the energy of each, all in one go.
+ * The outputs overlap neither each other nor the inputs; returns what duplex_mix does. */
+static inline int64_t duplex_pass_of(int wide, const int16_t *a, const int16_t *b, int16_t *out_a,
+                                     int16_t *out_b, int16_t *mix, int64_t n, uint64_t *energy)
+{
+#if DUPLEX_AVX2
+    if (wide)
+        return duplex_pass_avx2(a, b, out_a, out_b, mix, n, energy);
+#endif
+    (void)wide;
+    memcpy(out_a, a, (size_t)n * sizeof(int16_t));
+    memcpy(out_b, b, (size_t)n * sizeof(int16_t));
+    energy[0] = duplex_energy(a, n);
+    energy[1] = duplex_energy(b, n);
+    return duplex_mix(a, b, mix, n);
 }
 
 #endif

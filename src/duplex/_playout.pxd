@@ -296,16 +296,29 @@ cdef inline int64_t playout_pad(Playout *p, Log *log, int64_t at, int64_t n) noe
     return n
 
 
+cdef inline void playout_took(Playout *p, int64_t n) noexcept nogil:
+    """Count ``n`` samples as played that somebody copied from where they lay."""
+    p.head += n
+    p.queued -= n
+    p.played += n
+    p.since += n
+
+
 cdef inline void copy_out(Playout *p, int16_t *out, int64_t n) noexcept nogil:
     cdef int64_t at = p.head & p.mask
     cdef int64_t first = min(n, p.mask + 1 - at)
     memcpy(out, p.data + at, first * sizeof(int16_t))
     if n > first:
         memcpy(out + first, p.data, (n - first) * sizeof(int16_t))
-    p.head += n
-    p.queued -= n
-    p.played += n
-    p.since += n
+    playout_took(p, n)
+
+
+cdef inline const int16_t *playout_whole(const Playout *p, int64_t n) noexcept nogil:
+    """Where the next ``n`` samples lie in one piece, NULL when they do not or are not all queued."""
+    cdef int64_t at = p.head & p.mask
+    if p.state != PLAYING or p.queued < n or at + n > p.mask + 1 or p.hold.n_marks > 0:
+        return NULL
+    return p.data + at
 
 
 cdef inline void playout_pull(Playout *p, Log *log, int64_t at, int16_t *out,

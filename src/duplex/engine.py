@@ -8,7 +8,8 @@ advances, and reads, always from the same thread.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 import numpy as np
@@ -136,6 +137,8 @@ class Counts:
         return self.assistant if side is Side.ASSISTANT else self.caller
 
 
+_SEGMENT, _FLOOR = _core.SEGMENT_KIND, _core.FLOOR_KIND
+_SIDES = tuple(Side)
 _HOLDERS = (Holder.NONE, Holder.CALLER, Holder.ASSISTANT, Holder.BOTH)
 _PLAYOUTS = {
     _core.HOLD_ADJUST_KIND: Playout.HOLD_ADJUST,
@@ -143,6 +146,39 @@ _PLAYOUTS = {
     _core.IDLE_KIND: Playout.IDLE,
     _core.DISCARD_KIND: Playout.DISCARD,
 }
+
+
+def _slots(kind: type) -> list[Callable[[object, object], None]]:
+    """What sets each field of a frozen class.
+
+    The class's own way to set one takes as long as a whole event does here, and events
+    come by the hundred.
+    """
+    return [vars(kind)[field.name].__set__ for field in fields(kind)]
+
+
+_segment_side, _segment_start, _segment_end = _slots(SegmentEvent)
+_floor_at, _floor_holder = _slots(FloorEvent)
+_new = object.__new__
+
+
+def _segment(side: int, start: int, end: int) -> SegmentEvent:
+    event = _new(SegmentEvent)
+    _segment_side(event, _SIDES[side])
+    _segment_start(event, start)
+    _segment_end(event, end)
+    return event
+
+
+def _floor(at: int, holder: int) -> FloorEvent:
+    event = _new(FloorEvent)
+    _floor_at(event, at)
+    _floor_holder(event, _HOLDERS[holder])
+    return event
+
+
+def _playout(kind: int, side: int, start: int, samples: int) -> PlayoutEvent:
+    return PlayoutEvent(side=_SIDES[side], kind=_PLAYOUTS[kind], start=start, samples=samples)
 
 
 class Engine:
@@ -270,7 +306,15 @@ class Engine:
         """Return the events since the last drain, in order of time."""
         if not self._core.pending:
             return []
-        return [_event(*raw) for raw in self._core.drain()]
+        events: list[EngineEvent] = []
+        for kind, side, start, value in self._core.drain():
+            if kind == _SEGMENT:
+                events.append(_segment(side, start, value))
+            elif kind == _FLOOR:
+                events.append(_floor(start, value))
+            else:
+                events.append(_playout(kind, side, start, value))
+        return events
 
     def counts(self) -> Counts:
         """Return the totals so far; what is not decided yet counts as the last."""
@@ -315,11 +359,3 @@ def _side_counts(core: _core.Engine, side: Side) -> SideCounts:
         wait_p99=p99 if waits else None,
         wait_max=longest if waits else None,
     )
-
-
-def _event(kind: int, side: int, start: int, value: int) -> EngineEvent:
-    if kind == _core.SEGMENT_KIND:
-        return SegmentEvent(side=Side(side), start=start, end=value)
-    if kind == _core.FLOOR_KIND:
-        return FloorEvent(at=start, holder=_HOLDERS[value])
-    return PlayoutEvent(side=Side(side), kind=_PLAYOUTS[kind], start=start, samples=value)
