@@ -171,6 +171,8 @@ def test_livekits_scenarios_keep_their_ids_and_their_parts(tmp_path: Path) -> No
         ("[1, 2]", "valid"),
         ("scenarios: [{id: a, label: a, instructions: b}, {id: A, label: a, instructions: b}]",
          "twice"),
+        ("scenarios: [{label: ' ', instructions: b}]", r"scenarios\[0\]: .*is blank"),
+        ("scenarios: [{id: CON, label: a, instructions: b}]", "name of a device"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_of_theirs_is_refused(text: str, said: str, tmp_path: Path) -> None:

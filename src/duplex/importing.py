@@ -69,23 +69,35 @@ def command(source: Path, out: Path | None) -> tuple[str, ...]:
 def imported(source: Path) -> Imported:
     """Read a file of theirs."""
     name = f"scenarios {source}"
-    value = read_yaml(read_text(source, name, limit=MAX_YAML_BYTES), name)
+    return taken_over(read_yaml(read_text(source, name, limit=MAX_YAML_BYTES), name), name)
+
+
+def taken_over(value: object, name: str) -> Imported:
+    """Make scenarios of what stands in such a file; ``name`` is what complaints call it."""
     try:
         group = _Group.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{name}: {where}: {first['msg'][:1].lower()}{first['msg'][1:]}") from None
+        raise _fault(error, name) from None
     if not group.scenarios:
         raise InputError(f"{name}: it holds no scenario")
     notes: list[str] = []
     made: dict[str, Scenario] = {}
     for at, one in enumerate(group.scenarios):
-        scenario = _made(one, at, notes)
+        try:
+            scenario = _made(one, at, notes)
+        except ValidationError as error:
+            raise _fault(error, f"{name}: scenarios[{at}]") from None
         if scenario.id.casefold() in made:
             raise InputError(f"{name}: scenarios[{at}].id {scenario.id} is there twice")
         made[scenario.id.casefold()] = scenario
     return Imported(scenarios=tuple(made.values()), notes=tuple(notes))
+
+
+def _fault(error: ValidationError, name: str) -> InputError:
+    """The first thing that is wrong, in a sentence."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return InputError(f"{name}: {where}: {first['msg'][:1].lower()}{first['msg'][1:]}")
 
 
 def _made(one: _Scenario, at: int, notes: list[str]) -> Scenario:
