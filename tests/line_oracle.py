@@ -33,15 +33,20 @@ def xorshift(x: int) -> int:
     return x ^ x << 5 & 0xFFFFFFFF
 
 
+def signed(x: int) -> int:
+    """The low 16 bits."""
+    return (x & 0xFFFF ^ 0x8000) - 0x8000
+
+
 def white(stream: int, at: int) -> int:
-    """Sample ``at``: two numbers of 16 bits of either generator, added up or subtracted."""
-    run, place = divmod(at, 128)
+    """Sample ``at``: two signed numbers of 16 bits of either generator, added up or subtracted."""
+    run, place = divmod(at, 160)
     seed = draw(stream, run * 8 + place % 8)
     a, b = seed & 0xFFFFFFFF | 1, seed >> 32 | 1
     for _ in range(place // 16 + 1):
         a, b = xorshift(a), xorshift(b)
-    one, two = (a & 0xFFFF) + (a >> 16), (b & 0xFFFF) + (b >> 16)
-    return one + two - 131070 if place // 8 % 2 == 0 else one - two
+    one, two = signed(a) + signed(a >> 16), signed(b) + signed(b >> 16)
+    return one + two + 2 if place // 8 % 2 == 0 else one - two
 
 
 def noise(stream: int, rms: float, count: int) -> list[int]:

@@ -22,7 +22,7 @@ enum {
     LINE_LABELS = 1024,  /* sounds finished between two drains */
     LINE_SECTIONS = 8,   /* of one cascade */
     LINE_BLOCK = 960,    /* samples in 20 ms at 48 kHz */
-    LINE_WHITE = 128,    /* samples made from one set of counters */
+    LINE_WHITE = 160,    /* samples made from one set of counters */
     LINE_TAPS = 160,     /* of the telephone's filter at 48 kHz */
     LINE_PHASE = 26,     /* of which one sample out of the telephone takes so many: even */
     LINE_LINES = 8,      /* of the reverberation */

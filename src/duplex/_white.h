@@ -8,10 +8,10 @@
 /* Marsaglia's xorshift of 32 bits. */
 #define XORSHIFT(s) ((s) ^= (s) << 13, (s) ^= (s) >> 17, (s) ^= (s) << 5)
 
-/* A word is two 16-bit numbers, and two words make two samples: the sum of all four numbers
- * less its mean, and eight samples later the difference of the two pairs, which is not
- * correlated with it. Either lies within +-131070; its variance is (65536^2 - 1) / 3. */
-#define WHITE_MEAN 131070
+/* A word is two signed 16-bit numbers, and two words make two samples: the sum of all four
+ * numbers less its mean, and eight samples later the difference of the two pairs, which is
+ * not correlated with it. Either lies within +-131070; its variance is (65536^2 - 1) / 3. */
+#define WHITE_MEAN -2
 enum { WHITE_APART = 8 };
 
 static inline void white_seeds(uint64_t key, uint64_t run, uint32_t *a, uint32_t *b)
@@ -59,11 +59,10 @@ static inline white_words white_next(white_words s)
     return WHITE_XOR(s, WHITE_OP(slli_epi32)(s, 5));
 }
 
-/* The two numbers of a word added up, each as a signed one: 65536 less. */
+/* The two numbers of a word added up. */
 static inline white_words white_pair(white_words s)
 {
-    const white_words sign = WHITE_OP(set1_epi32)((int)0x80008000u);
-    return WHITE_OP(madd_epi16)(WHITE_XOR(s, sign), WHITE_OP(set1_epi16)(1));
+    return WHITE_OP(madd_epi16)(s, WHITE_OP(set1_epi16)(1));
 }
 
 static inline void white_lanes(uint64_t key, uint64_t run, const white_gain *gain, int slopes,
@@ -71,7 +70,8 @@ static inline void white_lanes(uint64_t key, uint64_t run, const white_gain *gai
 {
     enum { PARTS = 8 / WHITE_LANES };
     const WHITE_FLOATS from = WHITE_OP(set1_ps)(gain->from), slope = WHITE_OP(set1_ps)(gain->slope);
-    const white_words step = WHITE_OP(set1_epi32)(WHITE_APART), two = WHITE_OP(set1_epi32)(2);
+    const white_words step = WHITE_OP(set1_epi32)(WHITE_APART);
+    const white_words mean = WHITE_OP(set1_epi32)(WHITE_MEAN);
     const int32_t first[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     white_words a[PARTS], b[PARTS], at[PARTS];
     uint32_t seeds[2][8];
@@ -90,7 +90,7 @@ static inline void white_lanes(uint64_t key, uint64_t run, const white_gain *gai
             b[p] = white_next(b[p]);
             x = white_pair(a[p]);
             y = white_pair(b[p]);
-            values[0] = WHITE_OP(add_epi32)(WHITE_OP(add_epi32)(x, y), two);
+            values[0] = WHITE_OP(sub_epi32)(WHITE_OP(add_epi32)(x, y), mean);
             values[1] = WHITE_OP(sub_epi32)(x, y);
             for (j = 0; j < 2; j++) {
                 float *const to = out + k + j * WHITE_APART + p * WHITE_LANES;
@@ -130,9 +130,9 @@ static void white_run(uint64_t key, uint64_t run, const white_gain *gain, float 
             XORSHIFT(a[lane]);
             XORSHIFT(b[lane]);
         }
-        x = (int32_t)((a[lane] & 0xffffu) + (a[lane] >> 16));
-        y = (int32_t)((b[lane] & 0xffffu) + (b[lane] >> 16));
-        out[k] = (float)(is_sum ? x + y - WHITE_MEAN : x - y) * scale;
+        x = (int16_t)a[lane] + (int16_t)(a[lane] >> 16);
+        y = (int16_t)b[lane] + (int16_t)(b[lane] >> 16);
+        out[k] = (float)(is_sum ? x + y - (WHITE_MEAN) : x - y) * scale;
     }
 }
 
