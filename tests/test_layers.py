@@ -46,6 +46,7 @@ LAYERS: dict[str, int] = {
     "viewer": 7,
     "exports": 7,
     "serve": 7,
+    "notebook": 7,
 }
 HELPERS = {
     "counting": "values",

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from duplex.errors import DuplexError, InputError, MissingExtra
     from duplex.grading.own_checks import CheckedCall
     from duplex.measuring import measure
+    from duplex.notebook.metrics import Measured, Metrics
+    from duplex.notebook.runs import Call, Run, load
     from duplex.options import RunOptions
     from duplex.participants.base import Participant
     from duplex.recording import Recording
@@ -27,42 +29,52 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Call": "duplex.notebook.runs",
     "CheckedCall": "duplex.grading.own_checks",
     "Dataset": "duplex.scenario",
     "DuplexError": "duplex.errors",
     "Engine": "duplex.engine",
     "Finished": "duplex.runner",
     "InputError": "duplex.errors",
+    "Measured": "duplex.notebook.metrics",
+    "Metrics": "duplex.notebook.metrics",
     "MissingExtra": "duplex.errors",
     "Participant": "duplex.participants.base",
     "Recording": "duplex.recording",
+    "Run": "duplex.notebook.runs",
     "RunOptions": "duplex.options",
     "Runner": "duplex.runner",
     "Scenario": "duplex.scenario",
     "Side": "duplex.values",
     "calibrate": "duplex.calibration.command",
     "grade": "duplex.regrading",
+    "load": "duplex.notebook.runs",
     "measure": "duplex.measuring",
     "remeasure": "duplex.remeasuring",
     "run": "duplex.api",
 }
 
 __all__ = [
+    "Call",
     "CheckedCall",
     "Dataset",
     "DuplexError",
     "Engine",
     "Finished",
     "InputError",
+    "Measured",
+    "Metrics",
     "MissingExtra",
     "Participant",
     "Recording",
+    "Run",
     "RunOptions",
     "Runner",
     "Scenario",
     "Side",
     "calibrate",
     "grade",
+    "load",
     "measure",
     "remeasure",
     "run",

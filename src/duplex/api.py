@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 
 from duplex import viewer
+from duplex.notebook.runs import Run
 from duplex.options import make
 from duplex.publishing import publish
-from duplex.runner import Finished, Runner
+from duplex.runner import Runner
 
 
-def run(**options: object) -> Finished:
+def run(**options: object) -> Run:
     """Hold calls and return the results and their folder, its viewer.html included.
 
     ``options`` are the fields of :class:`~duplex.options.RunOptions`, named as the
@@ -29,4 +30,4 @@ def run(**options: object) -> Finished:
     finished = asyncio.run(Runner(make(options)).run())
     viewer.build(finished.folder)
     publish(finished.run, finished.folder)
-    return finished
+    return Run.of(finished)

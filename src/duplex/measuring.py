@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -32,6 +33,9 @@ from duplex.screen import paper, plain
 from duplex.takes import Take, takes
 from duplex.wording import Wording
 
+if TYPE_CHECKING:
+    from duplex.notebook.metrics import Measured
+
 __all__ = ["MAIN_DETECTOR", "command", "measure"]
 
 COMPUTED, INCOMPLETE, COULD_NOT = 0, 1, 2
@@ -47,7 +51,7 @@ def measure(
     words: bool = False,
     transcript: str | Path | None = None,
     ears_model: str | Path | None = None,
-) -> Measurement:
+) -> Measured:
     """Measure one recording: a file of two channels, two of one, or a call's folder.
 
     ``channels`` is ``"caller,assistant"`` or ``"assistant,caller"``, ``labels`` a
@@ -61,6 +65,8 @@ def measure(
         InputError: there is no such recording, or it cannot be read.
         MissingExtra: ``words`` are asked for and ``local`` is not installed.
     """
+    from duplex.notebook.metrics import Measured
+
     found = takes([Path(path) for path in paths])
     if len(found) != 1:
         raise InputError(f"{len(found)} recordings were named, wanted one")
@@ -71,7 +77,7 @@ def measure(
     )
     options = _Options(channels, labels, detector, policy, wording, witness=witness)
     options.check(found)
-    return options.measure(found[0])
+    return Measured.of(options.measure(found[0]))
 
 
 def command(

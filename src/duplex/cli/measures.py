@@ -1,4 +1,4 @@
-"""The verbs that measure and show: ``measure``, ``remeasure``, ``calibrate``, ``view``.
+"""The verbs that measure and show: ``measure``, ``remeasure``, ``calibrate``, ``view``, ``plot``.
 
 They read options and call one function; nothing is computed here.
 """
@@ -194,3 +194,30 @@ def view(
     except DuplexError as error:
         stop(str(error))
     raise typer.Exit(code)
+
+
+@app.command()
+def plot(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or its id.")],
+    what: Annotated[
+        str | None, typer.Option(help="timeline, latency or sweep [sweep if it has one].")
+    ] = None,
+    call: Annotated[str | None, typer.Option(help="Only this call of the run, by its id.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .png, .svg or .pdf [WHAT.png].")
+    ] = None,
+    runs: Annotated[Path, typer.Option("--runs", help="Folder that run folders are in.")] = Path(
+        "runs"
+    ),
+    config: Config = None,
+) -> None:
+    """Draw a call over time, the latencies of a call or a run, or a sweep (extra plot).
+
+    Example: duplex plot run_live_20260801_120000_3f2a1b --what latency -o latency.svg
+    """
+    from duplex.notebook import plotting
+
+    try:
+        plotting.command(run, what, call=call, output=output, runs=runs)
+    except DuplexError as error:
+        stop(str(error))

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 
 from duplex.exports.subject import Subject
 from duplex.report.spreadsheet import text_cell
 from duplex.verdict.case import Case, Reading
 from duplex.verdict.readings import METRICS, find, read
 
+CHECK = "check: "
+"""What the heading of a check begins with."""
 _ABOUT = (
     "run",
     "call",
@@ -37,25 +40,39 @@ _ABOUT = (
 
 def table(subject: Subject) -> str:
     """The whole file, heading included."""
-    checks = [f"check: {one.name}" for one in subject.criteria]
-    metrics = [name for name in METRICS if _measured(name, subject)]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([text_cell(name) for name in (*_ABOUT, *checks, *metrics)])
+    writer.writerow([text_cell(name) for name in columns(subject)])
+    for row in rows(subject):
+        writer.writerow([_cell(value) for value in row])
+    return out.getvalue()
+
+
+def columns(subject: Subject) -> list[str]:
+    """The headings: what tells a call, its checks, and every metric that any call has."""
+    checks = [f"{CHECK}{one.name}" for one in subject.criteria]
+    return [*_ABOUT, *checks, *_metrics(subject)]
+
+
+def rows(subject: Subject) -> Iterator[list[Reading]]:
+    """One row a call, a value for each of :func:`columns`; None was not measured."""
+    names = [find(name) for name in _metrics(subject)]
     for case in subject.run.cases:
         said = {one.id: one.passed for one in case.checks}
-        verdicts = [_cell(said.get(one.id)) for one in subject.criteria]
-        values = [_cell(read(find(name), case.result)) for name in metrics]
-        writer.writerow([*_about(subject, case), *verdicts, *values])
-    return out.getvalue()
+        verdicts = [said.get(one.id) for one in subject.criteria]
+        yield [*_about(subject, case), *verdicts, *(read(name, case.result) for name in names)]
+
+
+def _metrics(subject: Subject) -> list[str]:
+    return [name for name in METRICS if _measured(name, subject)]
 
 
 def _measured(name: str, subject: Subject) -> bool:
     return any(read(find(name), case.result) is not None for case in subject.run.cases)
 
 
-def _about(subject: Subject, case: Case) -> list[str]:
-    told: tuple[Reading, ...] = (
+def _about(subject: Subject, case: Case) -> tuple[Reading, ...]:
+    return (
         subject.run.run_id,
         case.call_id,
         case.scenario,
@@ -74,7 +91,6 @@ def _about(subject: Subject, case: Case) -> list[str]:
         case.duration_ms,
         case.result.artifacts.conversation_audio,
     )
-    return [_cell(value) for value in told]
 
 
 def _cell(value: Reading) -> str:

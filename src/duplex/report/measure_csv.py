@@ -8,32 +8,15 @@ differ from it. ``measuring.py`` drives it.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-from duplex.metrics.definitions import DEFINITIONS
 from duplex.metrics.measurement import Measurement
+from duplex.report.entries import Entry, entries
 from duplex.report.spreadsheet import text_cell
 from duplex.values import Json
 
 COLUMNS = ("file", "block", "metric", "stat", "value", "unit", "n", "plus_minus_ms", "why_empty")
-_SKIPPED = frozenset(
-    {
-        "turns",
-        "segments",
-        "backchannels",
-        "sounds",
-        "unknown",
-        "policy",
-        "per_turn",
-        "spans",
-        "text",
-        "utterances",
-        "entities",
-        "libraries",
-    }
-)
-_NOT_STATS = frozenset({"n", "plus_minus_ms", "ci95_of", "resampled"})
 
 
 def write_csv(found: Iterable[Measurement], out: TextIO) -> None:
@@ -70,54 +53,21 @@ def rows(found: Measurement) -> Iterator[dict[str, str]]:
     for block in ("contract", "timing", "words"):
         content = document[block]
         if isinstance(content, dict):
-            for row in _block(block, content, unknown):
-                yield {"file": file, **row}
+            for entry in entries(block, content, unknown):
+                yield {"file": file, **_cells(entry)}
 
 
-def _block(
-    block: str, content: Mapping[str, Json], unknown: Mapping[str, Json]
-) -> Iterator[dict[str, str]]:
-    for metric, value in content.items():
-        if metric in _SKIPPED:
-            continue
-        unit = DEFINITIONS[metric].unit if block == "timing" and metric in DEFINITIONS else ""
-        for stat, leaf, n, width in _leaves(metric, value):
-            pointer = f"/{block}/{stat}"
-            yield {
-                "block": block,
-                "metric": metric,
-                "stat": stat.removeprefix(metric).lstrip("/").replace("/", "."),
-                "value": "" if leaf is None else _cell(leaf),
-                "unit": unit,
-                "n": "" if n is None else _cell(n),
-                "plus_minus_ms": "" if width is None else _cell(width),
-                "why_empty": text_cell(_reason(pointer, unknown)) if leaf is None else "",
-            }
-
-
-def _leaves(
-    path: str, value: Json, n: Json = None, width: Json = None
-) -> Iterator[tuple[str, Json, Json, Json]]:
-    """Every single value below a metric, with the n and ± that stand beside it."""
-    if isinstance(value, dict):
-        n, width = value.get("n", n), value.get("plus_minus_ms", width)
-        for name, item in value.items():
-            if name not in _NOT_STATS and name not in _SKIPPED:
-                yield from _leaves(f"{path}/{name}", item, n, width)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _leaves(f"{path}/{index}", item, n, width)
-    else:
-        yield path, value, n, width
-
-
-def _reason(pointer: str, unknown: Mapping[str, Json]) -> str:
-    """Why a value is null: its own reason or that of what holds it."""
-    while pointer:
-        if pointer in unknown:
-            return str(unknown[pointer])
-        pointer = pointer.rpartition("/")[0]
-    return "not measured"
+def _cells(entry: Entry) -> dict[str, str]:
+    return {
+        "block": entry.block,
+        "metric": entry.metric,
+        "stat": entry.stat,
+        "value": "" if entry.value is None else _cell(entry.value),
+        "unit": entry.unit,
+        "n": "" if entry.n is None else _cell(entry.n),
+        "plus_minus_ms": "" if entry.plus_minus_ms is None else _cell(entry.plus_minus_ms),
+        "why_empty": text_cell(entry.why_empty),
+    }
 
 
 def _cell(value: Json) -> str:

@@ -126,7 +126,8 @@ class _Shown:
 
     def _object(self, name: str, value: Mapping[str, Json], pointer: str) -> Iterator[Row]:
         if "p50" in value and "n" in value:
-            yield self._told(name, say.distribution(value), value, pointer)
+            unit = "" if self._definition.unit == "0-1" else "ms"
+            yield self._told(name, say.distribution(value, unit), value, pointer)
         elif "rate" in value and "denominator" in value:
             yield self._told(name, say.rate(value), value, pointer)
         elif any(isinstance(item, dict) for item in value.values()):

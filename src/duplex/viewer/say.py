@@ -68,17 +68,19 @@ def interval(value: Json, unit: str) -> str | None:
     return f"{in_unit(bounds[0], unit)} to {in_unit(bounds[1], unit)}"
 
 
-def distribution(spread: Mapping[str, Json]) -> tuple[str, list[str]] | None:
+def distribution(spread: Mapping[str, Json], unit: str = "ms") -> tuple[str, list[str]] | None:
     """The median with its width, and everything else; None when nothing was measured."""
     median = number(spread.get("p50"))
     if median is None:
         return None
     width = number(spread.get("plus_minus_ms"))
     shown = ((name, number(spread.get(name))) for name in ("p95", "p99", "mean", "min", "max"))
-    details = [" · ".join(f"{name} {ms(value)}" for name, value in shown if value is not None)]
+    details = [
+        " · ".join(f"{name} {in_unit(value, unit)}" for name, value in shown if value is not None)
+    ]
     intervals = []
     for name, of in (("ci95_p50", "median"), ("ci95_p95", "p95"), ("ci95", "mean")):
-        found = interval(spread.get(name), "ms")
+        found = interval(spread.get(name), unit)
         if found is not None:
             intervals.append(f"95{THIN}% interval of the {of}: {found}")
     if intervals:
@@ -89,7 +91,8 @@ def distribution(spread: Mapping[str, Json]) -> tuple[str, list[str]] | None:
         count = number(spread.get(name))
         if count:
             details.append(f"{plain(count)} {name}")
-    return f"{ms(median)} median, {plus_minus(width)}, n {whole(spread.get('n'))}", details
+    error = f"{plus_minus(width)}, " if unit == "ms" else ""
+    return f"{in_unit(median, unit)} median, {error}n {whole(spread.get('n'))}", details
 
 
 def rate(found: Mapping[str, Json]) -> tuple[str, list[str]] | None:
