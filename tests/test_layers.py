@@ -29,6 +29,7 @@ LAYERS: dict[str, int] = {
     "protocols": 2,
     "models": 3,
     "participants": 3,
+    "card": 3,
     "application": 3,
     "local": 3,
     "call": 4,
@@ -46,7 +47,6 @@ LAYERS: dict[str, int] = {
     "viewer": 7,
     "exports": 7,
     "serve": 7,
-    "notebook": 7,
 }
 HELPERS = {
     "counting": "values",
@@ -122,6 +122,10 @@ HELPERS = {
     "publishing": "cli",
     "stopping": "runner",
     "running": "cli",
+    "listening": "cli",
+    "talking": "cli",
+    "keyboard": "cli",
+    "company": "cli",
     "serving": "cli",
     "doctor": "cli",
     "screen": "cli",

@@ -14,6 +14,7 @@ from dataclasses import replace
 from duplex.grading.evidence import Evidence
 from duplex.grading.judging import JudgeCase, Judgement, case_of
 from duplex.grading.own_checks import OwnCheck, checked_call, run_own
+from duplex.metrics.card import card_of
 from duplex.metrics.claims import claims_of
 from duplex.metrics.contract import Settings
 from duplex.metrics.from_recording import contract_of
@@ -24,7 +25,7 @@ from duplex.metrics.ticks import ticks_of
 from duplex.metrics.timing_policy import TimingPolicy
 from duplex.metrics.transcript import transcript_text, transcripts
 from duplex.metrics.words import words_of
-from duplex.options import RunOptions
+from duplex.options import PERSON, RunOptions
 from duplex.recording import Recording
 from duplex.results import schema
 from duplex.results.agenda import agenda_seen
@@ -81,6 +82,7 @@ def assess(
                 "line": line,
                 "claims": claims,
                 "interrupted_replies": _cuts(recording),
+                **_card(recording, timing),
             },
             unknown={"/duplex/timing": "no sound was recorded"}
             | ({"/duplex/line": why} if why else {})
@@ -129,6 +131,12 @@ def _cuts(recording: Recording) -> list[Json] | None:
     return [{"heard_ms": cut.heard_ms, "received_ms": cut.received_ms} for cut in cuts]
 
 
+def _card(recording: Recording, timing: Mapping[str, Json] | None) -> dict[str, Json]:
+    """What a person's sound card did; nothing for any other caller."""
+    card = card_of(recording, timing)
+    return {} if card is None else {"card": card}
+
+
 def not_held(
     options: RunOptions,
     scenario: Scenario,
@@ -166,6 +174,14 @@ def _who_called(options: RunOptions, *, recorded: bool) -> Basis:
             caller_mode="recording",
             attribution="audio" if options.caller_is_wav else "scenario_text",
             validity_scope="recorded_caller",
+            caller_tells_agenda=False,
+        )
+    if options.caller == PERSON:
+        return Basis(
+            audio_source=f"person_{far}",
+            caller_mode=PERSON,
+            attribution="audio",
+            validity_scope="person",
             caller_tells_agenda=False,
         )
     if options.caller == "scripted":

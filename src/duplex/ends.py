@@ -29,6 +29,7 @@ from duplex.briefing import (
     first_speaker,
     observed_task,
 )
+from duplex.card.seat import Seat
 from duplex.completion.observer import Hide, SemanticObserver
 from duplex.errors import InputError
 from duplex.local.engines import Models, SpeechEngines
@@ -40,10 +41,11 @@ from duplex.local.server import LocalServer
 from duplex.local.timbre import seeded_style
 from duplex.modelling import Modelling
 from duplex.models.limiter import Limiter
-from duplex.options import LOCAL_ENDPOINT, RunOptions
+from duplex.options import LOCAL_ENDPOINT, PERSON, RunOptions
 from duplex.participants.base import Participant
 from duplex.participants.door import Door
 from duplex.participants.live import LiveSession
+from duplex.participants.person import Person
 from duplex.participants.python_agent import PythonAgent
 from duplex.participants.realtime_door import realtime_url, realtime_websocket
 from duplex.participants.script_voice import ScriptedLine, ScriptVoice
@@ -60,6 +62,8 @@ from duplex.values import Side
 
 PLAYOUT_HOLD_MS = 120
 """Playout hold with which a session that sends at real-time pace begins; arrival sets the rest."""
+PERSON_HOLD_MS = 60
+"""The same of a microphone, whose blocks come more evenly."""
 LOCAL_KEY = "local"
 """Bearer token between a run and the servers it starts itself; any other is refused."""
 REMOTE = ("gpt-live", "client", "realtime")
@@ -82,9 +86,10 @@ class Pair:
 
 
 class Shared:
-    """What the ends of one run have in common, whatever each is set to: engines, and manners."""
+    """What the ends of one run have in common: engines, manners, the card of who calls."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, seat: Seat | None = None) -> None:
+        self.seat = seat
         self.limiter = Limiter(seed=seed)
         self._engines: dict[Models, SpeechEngines] = {}
         self._opening = asyncio.Lock()
@@ -106,6 +111,8 @@ class Ends:
     """Opens what the calls of one setting share, and builds each call's two ends."""
 
     def __init__(self, options: RunOptions, shared: Shared) -> None:
+        if options.caller == PERSON and shared.seat is None:
+            raise InputError("caller person needs a sound card and somebody at it: duplex talk")
         self._options = options
         self._shared = shared
         self._stack = AsyncExitStack()
@@ -181,6 +188,9 @@ class Ends:
                 Side.CALLER, wav, cue=cue, text=told, levelled=bool(degraded)
             )
             return participant, 0
+        if options.caller == PERSON:
+            assert self._shared.seat is not None, "a person has a seat"
+            return Person(self._shared.seat, detector=options.detector), PERSON_HOLD_MS
         if options.caller == "scripted":
             return await self._scripted(scenario, first, seed), 0
         if options.caller == "realtime":

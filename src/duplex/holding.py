@@ -27,7 +27,7 @@ from duplex.hangup import Policy
 from duplex.inputs import exists
 from duplex.judging import Graders
 from duplex.legs import LinePlan, stems_of
-from duplex.options import RunOptions
+from duplex.options import PERSON, RunOptions
 from duplex.participants.wav import read_mono
 from duplex.plan import Plan, PlannedCall
 from duplex.recording import CallRecorder
@@ -235,7 +235,7 @@ def _call_plan(
         line=LinePlan(
             condition=condition,
             seed=planned.seed,
-            live=(options.caller in REMOTE, options.agent.kind != "local"),
+            live=(options.caller in (*REMOTE, PERSON), options.agent.kind != "local"),
         ),
         detector=options.detector,
         hold_ms=pair.hold_ms,

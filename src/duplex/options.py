@@ -33,6 +33,8 @@ from duplex.protocols.realtime import Encoding, TurnDetection
 
 DEFAULT_APPLICATION = "duplex.application.restaurant:application"
 CALLERS = ("local", "gpt-live", "realtime", "scripted", "a .wav file")
+PERSON = "person"
+"""The caller that ``duplex talk`` seats at a sound card; no other verb can."""
 LOCAL_ENDPOINT = "local"
 """The endpoint at which the embedded voice answers, in this process."""
 
@@ -99,7 +101,7 @@ class RunOptions(PlanOptions, JudgeOptions):
         except InputError as error:
             raise ValueError(str(error)) from None
         is_wav = self.caller_is_wav
-        if self.caller not in CALLERS and not is_wav:
+        if self.caller not in (*CALLERS, PERSON) and not is_wav:
             raise ValueError(f'caller "{self.caller}" is none of: {", ".join(CALLERS)}')
         return self
 
@@ -107,7 +109,7 @@ class RunOptions(PlanOptions, JudgeOptions):
     def _virtual_time_is_lock_step(self) -> RunOptions:
         remote = [] if self.agent.lock_step else [self.assistant]
         elsewhere = self.caller == "realtime" and self.endpoint != LOCAL_ENDPOINT
-        remote += [self.caller] if self.caller == "gpt-live" or elsewhere else []
+        remote += [self.caller] if self.caller in ("gpt-live", PERSON) or elsewhere else []
         if self.clock == "virtual" and remote:
             mend = {
                 "realtime": ", or --endpoint local: the same protocol with the embedded voice",

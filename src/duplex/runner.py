@@ -19,6 +19,7 @@ from duplex import ci, preflight
 from duplex import scenario as scenarios
 from duplex.about_run import Held
 from duplex.call import CallPlan, Watcher
+from duplex.card.seat import Seat
 from duplex.clock import utc_now, wall_seconds
 from duplex.discretion import Discreet, redactor_of
 from duplex.ends import Shared
@@ -75,6 +76,7 @@ class Runner:
     """One run from options to results; :meth:`run` holds every call.
 
     ``resume`` is the folder of a run to take up again; its options are then the run's.
+    ``seat`` is the open sound card of a person who calls.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Runner:
         audience: Audience | None = None,
         stop: Callable[[], bool] = lambda: False,
         resume: Path | None = None,
+        seat: Seat | None = None,
     ) -> None:
         self._options = options
         self._resume = resume
@@ -100,7 +103,7 @@ class Runner:
             {one.id: one.duplex.checks or () for one in self.chosen},
             task_rate=100 * needed(options.samples, options.pass_rate) / options.samples,
         )
-        self._shared = Shared(options.seed)
+        self._shared = Shared(options.seed, seat)
         self._settings = tuple(
             Setting(one, self._dataset, self._shared) for one in self.plan.settings
         )

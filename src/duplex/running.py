@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from duplex import outlets, viewer
+from duplex.company import Company
 from duplex.errors import DuplexError, InputError
 from duplex.journal import read as read_journal
 from duplex.options import RunOptions
@@ -37,9 +38,10 @@ INTERRUPTED = 130
 class _Stop:
     """Set by the first signal; a second Ctrl-C ends the process."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, company: Company | None = None) -> None:
         self.asked = False
         self._console = console
+        self._company = company
 
     def __call__(self) -> bool:
         return self.asked
@@ -47,6 +49,10 @@ class _Stop:
     def signalled(self, number: int, _: object) -> None:
         if self.asked and number == signal.SIGINT:
             os._exit(INTERRUPTED)
+        said = None if self._company is None else self._company.interrupted()
+        if said is not None:
+            self._console.print(Text(said))
+            return
         self.asked = True
         self._console.print(Text("stopping: calls end and keep what there is"))
 
@@ -86,16 +92,18 @@ def command(
     as_json: bool,
     verbose: bool,
     markdown: bool = False,
+    company: Company | None = None,
 ) -> int:
     """Hold the run and print it; return the exit code. Raises DuplexError.
 
     ``options`` may be the folder of a run that was cut off, to take it up again.
+    ``company`` is who sits beside it, at a microphone or to hear it.
     """
     if as_json and markdown:
         raise InputError("--json and --markdown exclude each other")
-    stop = _Stop(console)
+    stop = _Stop(console, company)
     with _signals(stop):
-        finished = _held(options, console, stop, verbose)
+        finished = _held(options, console, stop, verbose, company)
     unshown = _page(finished)
     lost = None
     if as_json:
@@ -124,15 +132,25 @@ def _page(finished: Finished) -> DuplexError | None:
     return None
 
 
-def _held(options: RunOptions | Path, console: Console, stop: _Stop, verbose: bool) -> Finished:
+def _held(
+    options: RunOptions | Path,
+    console: Console,
+    stop: _Stop,
+    verbose: bool,
+    company: Company | None,
+) -> Finished:
     if isinstance(options, Path):
         runner = Runner.taking_up(options, stop=stop)
         done = len({one.case for one in read_journal(options).ended.values() if one.final})
     else:
-        runner, done = Runner(options, stop=stop), 0
+        seat = None if company is None else company.seat
+        runner, done = Runner(options, stop=stop, seat=seat), 0
     runner.announce = lambda line: console.print(Text(plain(line)))
     screen = Screen(console, len(runner.plan.calls), done)
     runner.audience = _VerboseScreen(console, screen) if verbose else screen
+    if company is not None:
+        screen.below = company.line
+        runner.audience = company.beside(runner.audience)
     with screen:
         return asyncio.run(runner.run())
 

@@ -8,6 +8,7 @@ taken for markup.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import numpy as np
 from rich.console import Console, Group, RenderableType
@@ -114,6 +115,8 @@ class Screen:
         self._total = total
         self._done = done
         self._views: dict[str, CallView] = {}
+        self.below: Callable[[], RenderableType | None] = lambda: None
+        """What is shown below the calls, if anything."""
         self._live = Live(self, console=console, refresh_per_second=8, transient=True)
 
     def __enter__(self) -> Screen:
@@ -137,4 +140,5 @@ class Screen:
 
     def __rich__(self) -> RenderableType:
         progress = Text(f"call {min(self._done + 1, self._total)} of {self._total}", style="bold")
-        return Group(progress, *self._views.values())
+        below = self.below()
+        return Group(progress, *self._views.values(), *(() if below is None else (below,)))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from duplex import outlets
-from duplex.cli import calls, grades, measures, runs, scenarios, tools
+from duplex.cli import calls, cards, grades, measures, runs, scenarios, tools
 from duplex.cli.shell import app, stop, talk
 from duplex.inputs import reason
 from duplex.screen import plain
@@ -19,6 +19,7 @@ from duplex.screen import plain
 __all__ = [
     "app",
     "calls",
+    "cards",
     "grades",
     "main",
     "measures",

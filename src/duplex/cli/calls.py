@@ -240,6 +240,12 @@ def run(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json on stdout.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
+    listen: Annotated[
+        bool, typer.Option("--listen", help="Play the calls as they happen, one at a time.")
+    ] = False,
+    listen_device: Annotated[
+        str | None, typer.Option(help="Loudspeaker for --listen: number or name [default].")
+    ] = None,
     verbose: Annotated[bool, typer.Option(help="Print every event to stderr.")] = False,
 ) -> None:
     """Hold calls between a caller and the assistant under test.
@@ -253,17 +259,20 @@ def run(
         and context.get_parameter_source(name) is not None
         and context.get_parameter_source(name).name == "COMMANDLINE"  # type: ignore[union-attr]
     }
-    from duplex import running
+    from duplex import listening, running
 
     try:
         values: dict[str, object] = context.meta.get(LEFT, {})
-        code = running.command(
-            run_options.make(values | given),
-            console=talk(),
-            as_json=as_json,
-            verbose=verbose,
-            markdown=markdown,
-        )
+        options, console = run_options.make(values | given), talk()
+        with listening.beside(options, console, listen=listen, device=listen_device) as company:
+            code = running.command(
+                options,
+                console=console,
+                as_json=as_json,
+                verbose=verbose,
+                markdown=markdown,
+                company=company,
+            )
     except DuplexError as error:
         stop(str(error))
     raise typer.Exit(code)
