@@ -1,7 +1,7 @@
 """A headless Chromium for tests, driven over the DevTools protocol.
 
-It opens local files only. Everything it logs, throws or asks the network for
-is kept, so that a test can say that there was none.
+It opens local files and servers on this machine only. Everything it logs, throws or
+asks the network for is kept, so that a test can say that there was none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from duplex.values import Json
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE = 30.0
-KEY_CODES = {"Escape": 27, "ArrowLeft": 37, "ArrowRight": 39}
+KEY_CODES = {"Escape": 27, "ArrowLeft": 37, "ArrowRight": 39, "Tab": 9, "Enter": 13}
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -77,6 +77,17 @@ class Page:
         self.call("Page.navigate", url=path.resolve().as_uri() + fragment)
         self.wait("document.readyState === 'complete' && location.protocol === 'file:'")
 
+    def visit(self, url: str) -> None:
+        """Show a page of a server and wait until its scripts have run."""
+        self.errors.clear()
+        self.requests.clear()
+        self.call("Page.navigate", url=url)
+        self.loaded()
+
+    def loaded(self) -> None:
+        """Wait for the page that is on its way."""
+        self.wait("document.readyState === 'complete' && location.protocol === 'http:'")
+
     def run(self, expression: str) -> Json:
         """Evaluate in the page; a promise is awaited."""
         answer = self.call(
@@ -99,6 +110,8 @@ class Page:
         more: dict[str, Json] = {"text": key}
         if len(key) > 1:
             more = {"windowsVirtualKeyCode": KEY_CODES[key]}
+        if key == "Enter":
+            more |= {"text": "\r"}
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **more)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 

@@ -22,7 +22,7 @@ from duplex.verdict.comparison import CheckDelta, Comparison, TimingDelta, compa
 from duplex.verdict.comparison_json import comparison_json
 from duplex.verdict.readings import METRICS
 
-_HEADINGS = ("what", "baseline", "now", "change", "95 %", "p", "")
+HEADINGS = ("what", "baseline", "now", "change", "95 %", "p", "")
 
 
 def command(
@@ -75,18 +75,22 @@ def rows(found: Comparison) -> Iterator[tuple[str, ...]]:
 def as_markdown(found: Comparison) -> str:
     title = f"# {cell(found.current.run_id)} against {cell(found.baseline.run_id)}"
     lines = [title, "", cell(headline(found)), ""]
-    lines += [*table(_HEADINGS, list(rows(found))), ""]
-    lines += [f"- {cell(caveat)}" for caveat in (_pairs(found), *found.caveats)]
+    lines += [*table(HEADINGS, list(rows(found))), ""]
+    lines += [f"- {cell(caveat)}" for caveat in caveats(found)]
     return "\n".join(lines) + "\n"
 
 
 def _lines(found: Comparison) -> Iterator[str]:
-    lines = [_HEADINGS, *rows(found)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(_HEADINGS))]
+    lines = [HEADINGS, *rows(found)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(HEADINGS))]
     for line in lines:
         yield "  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip()
-    yield _pairs(found)
-    yield from found.caveats
+    yield from caveats(found)
+
+
+def caveats(found: Comparison) -> tuple[str, ...]:
+    """What the comparison was made of, and what it could not see."""
+    return (_pairs(found), *found.caveats)
 
 
 def _pairs(found: Comparison) -> str:

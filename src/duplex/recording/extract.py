@@ -96,7 +96,7 @@ def read_events(path: Path) -> tuple[tuple[Event, ...], tuple[str, ...]]:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        event = _event(line)
+        event = event_of(line)
         if event is not None:
             events.setdefault(event.seq, event)
         elif number == len(lines):
@@ -106,7 +106,8 @@ def read_events(path: Path) -> tuple[tuple[Event, ...], tuple[str, ...]]:
     return tuple(events[seq] for seq in sorted(events)), tuple(damage)
 
 
-def _event(line: bytes) -> Event | None:
+def event_of(line: bytes) -> Event | None:
+    """Read one line of a file of events; None when it is no event."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):

@@ -87,6 +87,13 @@ class Recording:
         events, damage = extract.read_events(run.events(call_id))
         if not events:
             raise InputError(f"events {run.events(call_id)} hold no event")
+        return cls.of_events(run, call_id, events, damage)
+
+    @classmethod
+    def of_events(
+        cls, run: RunFolder, call_id: str, events: tuple[Event, ...], damage: tuple[str, ...] = ()
+    ) -> Recording:
+        """A call from events that somebody has read, at least one, such as one going on."""
         started = _fields(events, "call.started") or {}
         ended = _fields(events, "call.ended")
         rate_hz = extract.whole(started, "rate_hz") or SESSION_RATE_HZ

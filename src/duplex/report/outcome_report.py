@@ -5,7 +5,7 @@ Pure formatting of a result as it stands; ``run_report.py`` puts it below the ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from duplex.report.markdown import cell, table
 from duplex.results import schema
@@ -27,7 +27,7 @@ def outcome_markdown(result: schema.Result) -> Iterator[str]:
         fault = f" ({whose}'s fault)" if isinstance(whose, str) else ""
         yield f"{cell(result.error.stage)}: {cell(result.error.message + fault)}"
         yield ""
-    ended = _ended(result)
+    ended = ended_words(member(result.duplex, "completion"))
     if ended is not None:
         yield cell(ended)
         yield ""
@@ -37,8 +37,8 @@ def outcome_markdown(result: schema.Result) -> Iterator[str]:
         yield ""
 
 
-def _ended(result: schema.Result) -> str | None:
-    completion = member(result.duplex, "completion")
+def ended_words(completion: Mapping[str, Json]) -> str | None:
+    """By whose word a call ended, as a sentence; None where nobody said."""
     why = _ENDED.get(str(completion.get("decided_by")))
     if why is None:
         return None

@@ -12,12 +12,14 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from duplex.errors import DuplexError
-from duplex.serve import livekit_api, native_api, page, roark_api
+from duplex.serve import calls_api, livekit_api, native_api, roark_api
 from duplex.serve.door import Door
 from duplex.serve.launching import Launcher
 from duplex.serve.library import Library
+from duplex.serve.pages.routes import routes as page_routes
 from duplex.serve.progress import Streams
 from duplex.serve.refusals import Refusal, error_object
+from duplex.serve.tickets import Tickets
 
 _ABOUT = (
     "Runs of full-duplex voice-agent calls: read while they are in progress, begun and "
@@ -39,10 +41,12 @@ def make_app(library: Library, launcher: Launcher, *, token: str, bound: str) ->
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.include_router(native_api.routes(library, launcher, Streams()))
+    streams = Streams()
+    app.include_router(native_api.routes(library, launcher, streams))
+    app.include_router(calls_api.routes(library, streams))
     app.include_router(roark_api.routes(library, launcher))
     app.include_router(livekit_api.routes(library))
-    app.include_router(page.routes(library))
+    app.include_router(page_routes(library, launcher, Tickets(token)))
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)

@@ -41,9 +41,11 @@ def command(
     app = _app(host, runs, token, token_env, max_runs)
     door = _bound(host, port)
     name = f"[{host}]" if ":" in host else host
-    print(json.dumps({"url": f"http://{name}:{door.getsockname()[1]}"}), flush=True)
+    url = f"http://{name}:{door.getsockname()[1]}"
+    print(json.dumps({"url": url}), flush=True)
     if token_env is None:
         console.print(Text(f"token: {token}"))
+        console.print(Text(f"page: {_reached(url)}/?enter={token}"), soft_wrap=True)
     reads = "to write; reading is open here" if is_loopback(host) else "to read and to write"
     console.print(Text(f"serving the runs in {runs}; the token is wanted {reads}"))
     if not is_loopback(host):
@@ -51,6 +53,11 @@ def command(
     console.print(Text("stop with Ctrl-C"))
     with door:
         asyncio.run(_serve(app, door))
+
+
+def _reached(url: str) -> str:
+    """Where a browser on this machine finds a server that listens at every address."""
+    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def _token(variable: str | None) -> str:
@@ -103,6 +110,8 @@ def _bound(host: str, port: int) -> socket.socket:
 async def _serve(app: FastAPI, door: socket.socket) -> None:
     import uvicorn
 
+    from duplex.serve.patience import PatientProtocol
+
     class Server(uvicorn.Server):
         """One whose signals are ours: they end it cleanly, and the command with 0."""
 
@@ -118,6 +127,7 @@ async def _serve(app: FastAPI, door: socket.socket) -> None:
             server_header=False,
             proxy_headers=False,
             ws="none",
+            http=PatientProtocol,
             lifespan="off",
             limit_concurrency=_AT_ONCE,
             h11_max_incomplete_event_size=16 * 1024,

@@ -1,25 +1,34 @@
 """The door before every path: who may come in, with what, and how much of it.
 
 A foreign page is refused by its ``Host``, ``Origin`` and fetch metadata, a wrong token
-always, a missing one for whatever writes and, off loopback, for everything. A body is
-read whole before anybody works on it, bounded in size and time. It knows no route.
+always, a missing one for whatever writes and, off loopback, for everything. A browser
+has a cookie in its place, with which it writes from this server's own pages only. A body
+is read whole before anybody works on it, bounded in size and time. Of routes it knows
+where one signs in.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
 from collections.abc import Mapping
+from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duplex.local.admission import is_loopback, stranger
 from duplex.serve.refusals import Refusal
+from duplex.serve.tickets import Tickets
 
 BODY_BYTES = 256 * 1024
 BODY_SECONDS = 10.0
+SIGN_IN = "/sign-in"
+UPLOADS = "/v0/uploads/"
+"""Below it whoever serves the path asks for a ticket, and reads the body, itself."""
+_OPEN = (SIGN_IN, "/static/", UPLOADS)
+"""Paths that hold nothing of anybody's: whoever is let in at all may ask for them."""
+_PAGES = ("/", "/new")
 _READS = ("GET", "HEAD", "OPTIONS")
 _ALWAYS: Mapping[bytes, bytes] = {
     b"x-content-type-options": b"nosniff",
@@ -36,7 +45,7 @@ class Door:
 
     def __init__(self, app: ASGIApp, *, token: str, bound: str) -> None:
         self._app = app
-        self._token = token.encode()
+        self._tickets = Tickets(token)
         self._bound = bound
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -44,16 +53,27 @@ class Door:
             await self._app(scope, receive, send)
             return
         guarded = _with_headers(send)
+        headers = Headers(scope=scope)
         try:
-            self._admit(scope["method"], Headers(scope=scope))
-            body = b"" if scope["method"] in _READS else await _body(scope, receive)
+            self._refuse_strangers(headers)
+            if (token := _token_of(scope)) is not None:
+                await self._signed_in(token, headers.get("host", ""), guarded)
+                return
+            signed_in = self._admit(scope, headers)
+            if not scope["path"].startswith(UPLOADS):
+                body = b"" if scope["method"] in _READS else await _body(scope, receive)
+                receive = _Replay(body, receive)
         except Refusal as refusal:
-            await _refused(refusal, guarded)
+            if refusal.status == 401 and _is_page(scope, headers):
+                await _sent_to(SIGN_IN, guarded)
+            else:
+                await _refused(refusal, guarded)
             return
-        await self._app(scope, _Replay(body, receive), guarded)
+        scope.setdefault("state", {})["signed_in"] = signed_in
+        await self._app(scope, receive, guarded)
 
-    def _admit(self, method: str, headers: Headers) -> None:
-        """Raise the Refusal of a request that is not let in."""
+    def _refuse_strangers(self, headers: Headers) -> None:
+        """Raise the Refusal of a request that comes from elsewhere."""
         hosts = headers.getlist("host")
         own = {f"http://{host}" for host in hosts}
         origins = [one for one in headers.getlist("origin") if one not in own]
@@ -62,18 +82,35 @@ class Door:
             raise Refusal(403, refused.code, refused.message)
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise Refusal(403, "origin_not_allowed", "another site's pages are not served here")
-        given = headers.getlist("authorization")
-        if not given:
-            if method in _READS and is_loopback(self._bound):
-                return
-            raise Refusal(401, "unauthorized", "a bearer token is wanted")
-        if len(given) != 1 or not self._is_token(given[0]):
-            raise Refusal(401, "unauthorized", "the bearer token is not the server's")
 
-    def _is_token(self, header: str) -> bool:
-        scheme, _, value = header.partition(" ")
-        same = hmac.compare_digest(value.strip().encode("utf-8", "replace"), self._token)
-        return same and scheme.lower() == "bearer"
+    def _admit(self, scope: Scope, headers: Headers) -> bool:
+        """Say whether the request may write; raise the Refusal of one that is not let in."""
+        given = headers.getlist("authorization")
+        if given and (len(given) != 1 or not self._tickets.is_bearer(given[0])):
+            raise Refusal(401, "unauthorized", "the bearer token is not the server's")
+        if given:
+            return True
+        reads = scope["method"] in _READS
+        if self._tickets.is_held(headers.get("host", ""), headers.getlist("cookie")):
+            # A cookie goes along by itself: only a page of ours may send it to write.
+            ours = bool(headers.getlist("origin")) or (
+                headers.get("sec-fetch-site") == "same-origin"
+            )
+            if reads or ours:
+                return True
+            raise Refusal(
+                403, "origin_not_allowed", "a cookie writes from this server's pages only"
+            )
+        if scope["path"].startswith(_OPEN) or (reads and is_loopback(self._bound)):
+            return False
+        raise Refusal(401, "unauthorized", "a bearer token is wanted")
+
+    async def _signed_in(self, token: str, host: str, send: Send) -> None:
+        """Answer a link that brings the token: a cookie, and the page without the token."""
+        if self._tickets.is_token(token):
+            await _sent_to("/", send, (b"set-cookie", self._tickets.cookie(host).encode("latin-1")))
+        else:
+            await _sent_to(f"{SIGN_IN}?wrong=1", send)
 
 
 class _Replay:
@@ -115,6 +152,27 @@ async def _body(scope: Scope, receive: Receive) -> bytes:
 
 def _too_large() -> Refusal:
     return Refusal(413, "body_too_large", f"the body has more than {BODY_BYTES} bytes")
+
+
+def _token_of(scope: Scope) -> str | None:
+    """The token in a link to the page, ``/?enter=…``, or ``/?token=…`` as people guess."""
+    if scope["method"] != "GET" or scope["path"] != "/":
+        return None
+    query = scope.get("query_string", b"").decode("latin-1")
+    found = parse_qs(query)
+    return next((found[name][0] for name in ("enter", "token") if name in found), None)
+
+
+def _is_page(scope: Scope, headers: Headers) -> bool:
+    path = scope["path"]
+    known = path in _PAGES or path.startswith("/runs/")
+    return known and scope["method"] == "GET" and "text/html" in headers.get("accept", "")
+
+
+async def _sent_to(place: str, send: Send, *more: tuple[bytes, bytes]) -> None:
+    headers = [(b"location", place.encode()), (b"content-length", b"0"), *more]
+    await send({"type": "http.response.start", "status": 303, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _with_headers(send: Send) -> Send:

@@ -28,14 +28,19 @@ _SOUNDS: dict[Sound, str] = {
 _PAGE_POLICY = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; "
     "style-src 'unsafe-inline'; img-src data: blob:; media-src data: blob:; connect-src data: "
-    "blob:; frame-ancestors 'none'"
+    "blob:; frame-ancestors "
 )
+FRAMED = {
+    "content-security-policy": f"{_PAGE_POLICY}'self'",
+    "x-frame-options": "SAMEORIGIN",
+}
+"""Headers of a page that our own pages show in a frame, where it is nobody's origin too."""
 
 
 def viewer(library: Library, row: Row) -> FileResponse:
     """The run's page; raises Refusal when it has none yet."""
     path = _inside(library.place(row).path, Path("viewer.html"))
-    headers = {"content-security-policy": _PAGE_POLICY}
+    headers = {"content-security-policy": f"{_PAGE_POLICY}'none'"}
     return FileResponse(path, media_type="text/html; charset=utf-8", headers=headers)
 
 

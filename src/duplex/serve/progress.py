@@ -22,11 +22,15 @@ from duplex.values import Json
 
 LOOK_SECONDS = 0.5
 HEARTBEAT_SECONDS = 15.0
-MOST_STREAMS = 64
+MOST_STREAMS = 256
 _JOURNAL_BYTES = 1 << 28
 
 Entry = tuple[int, str, dict[str, Json]]
 """A line of the journal: its number, its type and its fields."""
+
+
+Look = tuple[dict[str, Json], list[Entry]]
+"""How a run stands, and its journal."""
 
 
 class Streams:
@@ -34,14 +38,19 @@ class Streams:
 
     def __init__(self) -> None:
         self._open = 0
+        self._looks = _Looks()
 
     def follow(
         self, library: Library, id: str, *, after: int, gone: Callable[[], bool] = lambda: False
     ) -> AsyncIterator[bytes]:
         """The events of a run after the one numbered ``after``. Raises Refusal."""
+        return self.counted(_events(self._looks, library, id, after, gone))
+
+    def counted(self, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """A stream that counts while somebody takes from it. Raises Refusal."""
         if self._open >= MOST_STREAMS:
             raise Refusal(429, "too_many_streams", f"{MOST_STREAMS} streams are open")
-        return self._counted(_events(library, id, after, gone))
+        return self._counted(events)
 
     async def _counted(self, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         self._open += 1
@@ -52,14 +61,31 @@ class Streams:
             self._open -= 1
 
 
+class _Looks:
+    """Looks at runs, one for all who follow a run at the same moment."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[float, asyncio.Task[Look]]] = {}
+
+    async def at(self, library: Library, id: str) -> Look:
+        now = wall_seconds()
+        begun, task = self._found.get(id, (0.0, None))
+        if task is None or (task.done() and now - begun >= LOOK_SECONDS / 2):
+            self._found = {key: one for key, one in self._found.items() if not one[1].done()}
+            task = asyncio.ensure_future(asyncio.to_thread(_look, library, id))
+            self._found[id] = now, task
+        # One who leaves must not take the others' look away.
+        return await asyncio.shield(task)
+
+
 async def _events(
-    library: Library, id: str, after: int, gone: Callable[[], bool]
+    looks: _Looks, library: Library, id: str, after: int, gone: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
     told_at = wall_seconds()
     status = ""
     while not gone():
         try:
-            row, entries = await asyncio.to_thread(_look, library, id)
+            row, entries = await looks.at(library, id)
         except (DuplexError, Refusal):
             # The folder was taken away; there is nothing more to tell.
             return
@@ -82,7 +108,7 @@ async def _events(
         await real_pause(LOOK_SECONDS)
 
 
-def _look(library: Library, id: str) -> tuple[dict[str, Json], list[Entry]]:
+def _look(library: Library, id: str) -> Look:
     row = library.by_id(id)
     told = library.seen(row).told
     held = 0 if told is None else sum(entry.final for entry in told.ended.values())

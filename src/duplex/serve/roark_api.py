@@ -16,6 +16,7 @@ from duplex.exports import roark
 from duplex.serve import roark_job
 from duplex.serve.launching import Launcher
 from duplex.serve.library import Library, Seen, strict
+from duplex.serve.plans import again
 from duplex.serve.refusals import Refusal, refusing
 from duplex.stopping import ask_to_stop
 from duplex.store import Row
@@ -208,15 +209,7 @@ def _again(library: Library, plan: str) -> dict[str, object]:
     rows = [row for row in library.rows() if row.plan_id == plan]
     if not rows:
         raise Refusal(404, "resource_not_found", "there is no run of such a plan", param="planId")
-    for row in rows:
-        told = library.seen(row).told
-        if told is not None and told.opening.resumable:
-            given = dict(told.opening.options)
-            given.pop("out", None)
-            return dict(given)
-    raise Refusal(
-        400, "plan_not_kept", "no run of the plan kept its options; hold it with duplex run"
-    )
+    return again(library, rows)
 
 
 def _compared(

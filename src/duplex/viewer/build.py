@@ -48,6 +48,14 @@ def build(run_dir: str | Path, output: Path | None = None, *, limit: int = SOUND
     return path
 
 
+def build_call(run_dir: Path, run: schema.Run, index: int) -> Iterator[str]:
+    """The page of one call of a run, in pieces; ``run`` holds it and need not be over."""
+    result = run.results[index]
+    summary = run.summary.model_copy(update={"total": 1})
+    alone = run.model_copy(update={"results": [result], "summary": summary})
+    return _page(home(run_dir), alone, SOUND_LIMIT)
+
+
 def command(run: Path, output: Path | None = None, open_browser: bool = False) -> int:
     """``duplex view``: write the page, print where it is; return the exit code.
 

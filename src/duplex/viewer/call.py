@@ -25,6 +25,7 @@ from duplex.viewer.checks import checks, steps
 from duplex.viewer.claims import claim_rows
 from duplex.viewer.judge_rows import judge_note, judge_rows
 from duplex.viewer.lines import lines
+from duplex.viewer.outcome_rows import agenda, agenda_note, outcome_rows
 from duplex.viewer.reading import Reasons, clean, members, number
 from duplex.viewer.rows import Row, instrument_rows, ledger, not_known, timing_rows
 from duplex.viewer.words_rows import word_rows
@@ -110,6 +111,8 @@ class _About:
                 self.evidence, recording, self.timing, spoken, self.duration, self.words
             ),
             "checks": checks(self.document, self.evidence, self.duration),
+            "agenda": agenda(self.ours),
+            "agenda_note": agenda_note(self.ours),
             "steps": steps(self.document),
             "limits": self._limits(),
             "turns": timeline.turn_rows(self.timing),
@@ -147,10 +150,12 @@ class _About:
         claims = claim_rows(self.ours.get("claims"))
         judge = self.ours.get("judge")
         judged = judge_rows(judge, self.ours.get("unknown"))
+        became = outcome_rows(self.ours)
         claimed = [_panel("Claims", "the agent's own, beside what was heard", claims)]
         return [
             _panel("Basis", told, basis),
             _panel("Timing", "as heard, with the error of the ruler", timing),
+            *([_panel("Outcome", "whose fault, and who ended it", became)] if became else ()),
             *([_panel("Judge", judge_note(judge), judged)] if judged else ()),
             *(claimed if claims else ()),
             _panel(

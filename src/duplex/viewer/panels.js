@@ -1,7 +1,10 @@
 // Checks, ledger, metrics and turns: everything that stands beside the transcript.
 // Values arrive as words; they are put down as they are.
 
-const ICONS = { passed: "✓", failed: "✕", not_applicable: "–", not_assessed: "?" };
+const ICONS = {
+  passed: "✓", failed: "✕", not_applicable: "–", not_assessed: "?",
+  completed: "✓", skipped: "–", bypassed: "–", pending: "?",
+};
 
 class Panels {
   constructor(go) {
@@ -11,6 +14,7 @@ class Panels {
 
   load(call) {
     const panels = [this.checks(call)];
+    if (call.agenda.length) panels.push(this.agenda(call));
     if (call.steps.length) panels.push(this.steps(call.steps));
     if (call.limits.length) panels.push(this.limits(call.limits));
     panels.push(this.ledger(call));
@@ -43,6 +47,11 @@ class Panels {
       table.append(named(row, names));
     }
     return this.panel("Limits", "of the timing policy", true, make("div", "scroll", table));
+  }
+
+  agenda(call) {
+    const open = call.agenda.some((item) => item.status !== "completed");
+    return this.panel("Agenda", call.agenda_note, open, ...call.agenda.map((item) => this.check(item)));
   }
 
   steps(steps) {
