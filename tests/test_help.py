@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from duplex.cli import app
+from duplex.cli.headings import HEADINGS
 
 
 def verbs(group: TyperGroup, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -57,3 +58,12 @@ def test_nothing_but_an_example_is_wider_than_the_terminal(
 ) -> None:
     lines = help_of(verb, monkeypatch).splitlines()
     assert [line for line in lines if len(line) > 80 and "Example: " not in line] == []
+
+
+def test_every_option_of_run_stands_under_a_heading(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(ROOT, TyperGroup)
+    params = {str(param.name) for param in ROOT.commands["run"].params} - {"config"}
+    named = [name for names in HEADINGS.values() for name in names]
+    assert sorted(named) == sorted(params)
+    shown = help_of(("run",), monkeypatch)
+    assert re.findall(r"^(\S.*):$", shown, re.MULTILINE) == [*HEADINGS, "Options"]

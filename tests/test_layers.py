@@ -46,6 +46,7 @@ LAYERS: dict[str, int] = {
     "cli": 7,
     "viewer": 7,
     "exports": 7,
+    "notebook": 7,
     "serve": 7,
 }
 HELPERS = {
@@ -112,6 +113,7 @@ HELPERS = {
     "attributing": "cli",
     "comparing": "cli",
     "listing": "cli",
+    "run_filters": "cli",
     "exporting": "cli",
     "reliving": "cli",
     "debriefing": "cli",

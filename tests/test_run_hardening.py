@@ -20,13 +20,14 @@ from duplex.errors import InputError
 from duplex.exports.junit import junit
 from duplex.exports.roark import report
 from duplex.exports.subject import subject_of
-from duplex.listing import Filters, cancel, rows, show
+from duplex.listing import cancel, list_runs, rows, show
 from duplex.metrics.differences import differences
 from duplex.options import RunOptions, make
 from duplex.results.schema import to_json
-from duplex.run_lock import WorkersLock
+from duplex.run_filters import Filters
+from duplex.run_lock import RunLock, WorkersLock
 from duplex.runner import Runner
-from duplex.running import command
+from duplex.running import command, table
 from duplex.sweeping import parse
 from duplex.verdict.criteria import pinned, read_check, shown
 from plan_runs import options, runner
@@ -217,6 +218,46 @@ def test_a_run_whose_results_are_gone_tells_what_was_held(tmp_path: Path) -> Non
     show(finished.folder, tmp_path, as_json=False, markdown=False, console=console)
     assert "is completed: 2 of 2 calls held; duplex resume writes its results" in (
         console.export_text()
+    )
+
+
+def test_a_run_that_was_killed_is_said_to_be_interrupted(tmp_path: Path) -> None:
+    place = asyncio.run(runner(tmp_path).run()).folder
+    journal = place / "journal.jsonl"
+    journal.write_bytes(b"\n".join(journal.read_bytes().splitlines()[:-1]) + b"\n")
+    document = json.loads((place / "results.json").read_text())
+    document["run"]["duplex"]["plan"]["status"] = "running"
+    (place / "results.json").write_text(json.dumps(document))
+
+    def shown() -> str:
+        console = Console(record=True, width=1000, quiet=False, file=(tmp_path / "said").open("w"))
+        show(place, tmp_path, as_json=False, markdown=False, console=console)
+        list_runs(place.parent, Filters(), as_json=False, console=console)
+        return console.export_text()
+
+    told = shown()
+    assert f"is interrupted: 2 of 2 calls held; duplex resume {place} goes on with it" in told
+    assert "status: interrupted" in told
+    assert "interrupted: duplex resume RUN holds the calls that are missing" in told
+    lock = RunLock()
+    lock.take(place)
+    told = shown()
+    lock.release()
+    assert "is running: 2 of 2 calls held" in told
+    assert "resume" not in told
+
+
+def test_of_many_calls_the_terminal_shows_those_that_did_not_pass() -> None:
+    few = [call(sample=n, passed=n != 2) for n in range(1, 6)]
+    assert len(list(table(run(*few), every=False))) == 1 + 5
+    many = run(*(call(sample=n, passed=n % 20 != 0) for n in range(1, 101)))
+    told = list(table(many, every=False))
+    assert [line.split()[0] for line in told[1:6]] == [f"booking.s{n}" for n in range(20, 101, 20)]
+    assert told[-1] == "not shown: 95 calls that passed; --verbose shows every one"
+    assert len(list(table(many, every=True))) == 1 + 100
+    broken = run(*(call(sample=n, passed=n > 60) for n in range(1, 101)))
+    assert list(table(broken, every=False))[-1] == (
+        "not shown: 40 calls that passed and 20 more that did not; --verbose shows every one"
     )
 
 

@@ -20,6 +20,7 @@ from duplex.journal import read
 from duplex.options import make
 from duplex.results import Run, exit_code
 from duplex.results.schema import read_run
+from duplex.run_filters import Filters
 from duplex.run_lock import RunLock
 from duplex.runner import Runner
 from plan_runs import TREE, block, call_ids, case_of, options, runner
@@ -96,6 +97,8 @@ def test_a_sweep_too_small_to_compare_is_refused_unless_told(tmp_path: Path) -> 
         ({"sweep": "nosy.snr=10,20"}, "did you mean noisy"),
         ({"sweep": "colour=red,blue"}, "no property"),
         ({"sweep": "persona.pace=slow,sluggish"}, "sluggish"),
+        ({"sweep": "voice=cedar,marin", "voice": "cedar"}, "voice is swept and --voice gives it"),
+        ({"sweep": "condition=clean|telephony", "condition": ("noisy",)}, "--condition gives it"),
         ({"check": ("response_latency <= 5",)}, "no unit of time"),
         ({"check": ("loudness <= 5ms",)}, "unknown"),
         ({"samples": 0}, "samples"),
@@ -269,7 +272,7 @@ async def test_a_run_asked_to_stop_from_outside_ends_as_cancelled(tmp_path: Path
     done = await first.run()
     assert block(done.run.run.duplex["plan"])["status"] == "cancelled"
     assert not (done.folder / NAME).exists()
-    assert listing.rows(tmp_path / "runs", listing.Filters())[0].status == "cancelled"
+    assert listing.rows(tmp_path / "runs", Filters())[0].status == "cancelled"
 
 
 async def test_workers_hold_the_same_calls_with_the_same_bytes(tmp_path: Path) -> None:

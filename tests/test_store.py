@@ -14,8 +14,9 @@ from rich.console import Console
 from duplex.errors import InputError
 from duplex.journal import NAME as JOURNAL
 from duplex.journal import Journal, Opening
-from duplex.listing import Filters, cancel, rows
+from duplex.listing import cancel, rows
 from duplex.results.schema import to_json
+from duplex.run_filters import Filters
 from duplex.run_folder import RunFolder
 from duplex.run_lock import RunLock
 from duplex.stopping import StopFile
@@ -123,6 +124,8 @@ def test_filters_and_the_half_open_window(tmp_path: Path) -> None:
         ids(since="2026-08-10", until="2026-08-01")
     with pytest.raises(InputError, match="no date"):
         ids(since="yesterday")
+    with pytest.raises(InputError, match="none of: running, interrupted"):
+        ids(status="broken")
 
 
 def test_a_thousand_runs_are_read_from_the_index_and_not_again(

@@ -7,15 +7,14 @@ so any process may ask and none is killed.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from duplex.clock import utc_seconds
 from duplex.counting import counted
 from duplex.errors import InputError
 from duplex.report import run_report
@@ -23,55 +22,21 @@ from duplex.report.verdict_report import verdict_lines
 from duplex.results import schema
 from duplex.results.run import headline
 from duplex.results.stored import load_results
+from duplex.run_filters import Filters, fitting
 from duplex.run_folder import RunFolder
 from duplex.screen import plain
 from duplex.stopping import ask_to_stop
 from duplex.store import Row, Store, find_run
-from duplex.store.index import row_of
+from duplex.store.index import row_now
 from duplex.verdict.block import judged
 from duplex.verdict.incidents import incidents
 
-WINDOW_DAYS = 45
 _COLUMNS = ("run", "when", "status", "verdict", "score", "calls", "agent", "condition")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
-    """What a list shows: half open in time, every filter that is given must fit."""
-
-    since: str | None = None
-    until: str | None = None
-    status: str | None = None
-    agent: str | None = None
-    scenario: str | None = None
-    failed: bool = False
-    limit: int = 50
-
-
 def rows(folder: Path, filters: Filters, *, now: datetime | None = None) -> list[Row]:
-    """The runs below ``folder`` that fit, newest first. Raises InputError for a wrong window."""
+    """The runs below ``folder`` that fit, newest first. Raises InputError for a wrong filter."""
     return fitting(Store(folder).rows(), filters, now=now)
-
-
-def fitting(rows: Iterable[Row], filters: Filters, *, now: datetime | None = None) -> list[Row]:
-    """Those of these rows that fit, in their order. Raises InputError for a wrong window."""
-    end = _moment(filters.until, "until") or (
-        now or datetime.fromtimestamp(utc_seconds(), UTC)
-    ) + timedelta(days=1)
-    try:
-        start = _moment(filters.since, "since") or end - timedelta(days=WINDOW_DAYS)
-    except OverflowError:
-        raise InputError(f'until "{filters.until}" is too early for a window before it') from None
-    if start >= end:
-        raise InputError(f"the window ends ({end:%Y-%m-%d}) before it begins ({start:%Y-%m-%d})")
-    found = []
-    for row in rows:
-        made = _made(row)
-        if made is not None and not start <= made < end:
-            continue
-        if _fits(row, filters):
-            found.append(row)
-    return found[: filters.limit]
 
 
 def list_runs(folder: Path, filters: Filters, *, as_json: bool, console: Console) -> None:
@@ -84,18 +49,18 @@ def list_runs(folder: Path, filters: Filters, *, as_json: bool, console: Console
         return
     for line in _table([_COLUMNS, *(_cells(row) for row in found)]):
         console.print(Text(plain(line)))
+    if any(row.status == "interrupted" for row in found):
+        console.print(Text("interrupted: duplex resume RUN holds the calls that are missing"))
 
 
 def show(run: Path, folder: Path, *, as_json: bool, markdown: bool, console: Console) -> None:
     """Print one run again, as it was told when it ended."""
     place = find_run(run, folder)
+    row = row_now(place)
     if not (place / "results.json").exists():
-        row = row_of(place)
         if row.problem:
             raise InputError(row.problem)
-        held = f"{row.total} of {counted(row.expected, 'call')} held"
-        mend = "" if row.status == "running" else "; duplex resume writes its results"
-        console.print(Text(f"{row.id} is {row.status}: {held}{mend}"))
+        console.print(Text(_going(row)))
         return
     results = load_results(place / "results.json")
     if as_json:
@@ -103,13 +68,23 @@ def show(run: Path, folder: Path, *, as_json: bool, markdown: bool, console: Con
     elif markdown:
         print(run_report.as_markdown(results), end="")
     else:
+        if row.status in ("running", "interrupted"):
+            console.print(Text(plain(_going(row)), style="bold"))
         console.print(Text(plain(headline(results)), style="bold"))
         for line in run_report.short(results):
             console.print(Text(plain(line)))
         for line in (*verdict_lines(results), *_incidents(results)):
             console.print(Text(plain(line)))
         console.print(Text(f"results: {place / 'results.json'}"))
-        console.print(Text(f"status: {row_of(place).status}"))
+        console.print(Text(f"status: {row.status}"))
+
+
+def _going(row: Row) -> str:
+    """How far a run is that is not told whole, and what goes on with it."""
+    held = f"{row.total} of {counted(row.expected, 'call')} held"
+    mends = {"running": "", "interrupted": f"; duplex resume {row.path} goes on with it"}
+    mend = mends.get(row.status, "; duplex resume writes its results")
+    return f"{row.id} is {row.status}: {held}{mend}"
 
 
 def _incidents(results: schema.Run) -> Iterator[str]:
@@ -123,29 +98,14 @@ def _incidents(results: schema.Run) -> Iterator[str]:
 def cancel(run: Path, folder: Path, console: Console) -> None:
     """Ask a run to stop; a run that is over stays as it is."""
     place = find_run(run, folder)
-    row = _now(place)
+    row = row_now(place)
+    if row.problem:
+        raise InputError(row.problem)
     if row.status != "running":
         console.print(Text(f"{row.id} is {row.status}; there is nothing to cancel"))
         return
     ask_to_stop(RunFolder.open(place))
     console.print(Text(f"{row.id}: asked to stop; calls in progress end and keep what there is"))
-
-
-def _now(place: Path) -> Row:
-    parent = place.resolve().parent
-    for row in Store(parent).rows():
-        if row.id == place.resolve().name:
-            return row
-    raise InputError(f"run {place} has neither results nor a journal")
-
-
-def _fits(row: Row, filters: Filters) -> bool:
-    return (
-        (filters.status is None or row.status == filters.status)
-        and (filters.agent is None or row.agent == filters.agent)
-        and (filters.scenario is None or filters.scenario in row.scenarios)
-        and (not filters.failed or row.passed is False)
-    )
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -162,23 +122,3 @@ def _table(lines: Sequence[Sequence[str]]) -> list[str]:
     return [
         "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines
     ]
-
-
-def _made(row: Row) -> datetime | None:
-    try:
-        made = datetime.fromisoformat(row.created_at.replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return made if made.tzinfo else made.replace(tzinfo=UTC)
-
-
-def _moment(text: str | None, name: str) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(
-            f'{name} "{text}" is no date, want for example 2026-08-01 or 2026-08-01T12:00'
-        ) from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -65,6 +65,10 @@ def plan_id(options: RunOptions, data: Path, scenarios: Sequence[str]) -> str:
 def lay_out(options: RunOptions, scenarios: Sequence[Scenario]) -> Plan:
     """Plan a run; raises InputError for a sweep too small or ids that clash."""
     swept = None if options.sweep is None else sweeping.parse(options.sweep)
+    if swept is not None and (given := swept.given_by(options)) is not None:
+        raise InputError(
+            f"sweep: {swept.property} is swept and {given} gives it too; want one of the two"
+        )
     arms: tuple[Arm | None, ...] = (None,) if swept is None else swept.arms
     per_arm = len(scenarios) * options.samples
     if swept is not None and per_arm < MIN_ARM_CALLS and not options.small_sweep:

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from duplex import outlets, viewer
 from duplex.company import Company
+from duplex.counting import counted
 from duplex.errors import DuplexError, InputError
 from duplex.journal import read as read_journal
 from duplex.options import RunOptions
@@ -33,6 +34,8 @@ from duplex.screen import CallView, Screen, plain
 from duplex.values import Event
 
 INTERRUPTED = 130
+MOST_ROWS = 40
+"""Calls that are told one by one on a terminal, unless all are asked for."""
 
 
 class _Stop:
@@ -113,7 +116,7 @@ def command(
     if lost is not None:
         # The run is on disk whatever became of its print, and its verdict is its own.
         console.print(Text(f"{lost}; the run is whole in {finished.folder}"))
-    _report(console, finished)
+    _report(console, finished, every=verbose)
     if unshown is not None:
         raise unshown
     if finished.stopped and not _held_calls(finished.run):
@@ -173,7 +176,7 @@ def _held_calls(run: schema.Run) -> list[schema.Result]:
     return [result for result in run.results if result.duplex.get("outcome") != "not_run"]
 
 
-def _report(console: Console, finished: Finished) -> None:
+def _report(console: Console, finished: Finished, *, every: bool) -> None:
     """One sentence, a table, where the files are, and what to do next."""
     run = finished.run
     held = _held_calls(run)
@@ -181,7 +184,7 @@ def _report(console: Console, finished: Finished) -> None:
         console.print(Text(f"no call was held; results: {finished.folder / 'results.json'}"))
         return
     console.print(Text(plain(headline(run)), style="bold"))
-    for line in _table(run):
+    for line in table(run, every=every):
         console.print(Text(plain(line)))
     for line in (*verdict_lines(run), *run_report.short(run)):
         console.print(Text(plain(line)))
@@ -197,20 +200,30 @@ def _report(console: Console, finished: Finished) -> None:
     console.print(Text(f"next: {_next(finished, held)}"))
 
 
-def _table(run: schema.Run) -> Iterator[str]:
+def table(run: schema.Run, *, every: bool) -> Iterator[str]:
     """The calls under each other, and below them why those went wrong that did.
 
-    Never cut to the width of a terminal: a name or a reason that is cut says nothing.
+    Never cut to the width of a terminal: a name or a reason that is cut says nothing. Of
+    many calls only those that did not pass are shown, and not too many of these, unless
+    ``every`` one is wanted.
     """
     *names, _ = COLUMNS
-    called = [row.cells() for row in rows(run)]
+    wanted = found = rows(run)
+    if not every and len(found) > MOST_ROWS:
+        wanted = tuple(row for row in found if row.status != "passed")[:MOST_ROWS]
+    called = [row.cells() for row in wanted]
     lines = [tuple(names), *(cells[:-1] for cells in called)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(names))]
-    for line in lines:
+    for line in lines if called else ():
         yield "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
     for cells in called:
         if cells[-1]:
             yield f"{cells[0]}: {cells[-1]}"
+    if len(wanted) < len(found):
+        passed = sum(row.status == "passed" for row in found)
+        more = len(found) - passed - len(wanted)
+        others = f" and {more} more that did not" if more else ""
+        yield f"not shown: {counted(passed, 'call')} that passed{others}; --verbose shows every one"
 
 
 def _next(finished: Finished, held: Sequence[schema.Result]) -> str:

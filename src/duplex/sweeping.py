@@ -46,6 +46,14 @@ class Swept:
     property: str
     arms: tuple[Arm, ...]
 
+    def given_by(self, options: RunOptions) -> str | None:
+        """The option that says already what is swept; None where none does.
+
+        A key of an effect is laid over the conditions that are given.
+        """
+        name = self.property if self.property in (*OPTIONS, "condition") else None
+        return f"--{name.replace('_', '-')}" if name in options.model_fields_set and name else None
+
     def options(self, arm: Arm, options: RunOptions) -> RunOptions:
         """The run's options in this arm."""
         given = {name: getattr(options, name) for name in options.model_fields_set}

@@ -11,13 +11,15 @@ from typing import Annotated
 import typer
 
 from duplex import options as run_options
+from duplex.cli import shared
 from duplex.cli.config import HELP, LEFT, Config, from_file
+from duplex.cli.headings import HEADINGS
 from duplex.cli.shared import Run
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError
 
 
-@app.command()
+@app.command(headings=HEADINGS)
 def run(
     context: typer.Context,
     data: Annotated[
@@ -110,29 +112,13 @@ def run(
             help="Let the completion model end calls [when one is named].",
         ),
     ] = None,
-    judge: Annotated[
-        bool | None,
-        typer.Option("--judge/--no-judge", help="Let the judge grade [when one is named]."),
-    ] = None,
-    judge_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible server of the judge's model.")
-    ] = None,
-    judge_model: Annotated[
-        str | None, typer.Option(help="Model that judges what was said [not judged].")
-    ] = None,
-    judge_reasoning_effort: Annotated[
-        str | None, typer.Option(help="Its reasoning effort.")
-    ] = None,
-    judge_repetitions: Annotated[
-        int, typer.Option(help="How often it is asked about a call; the majority counts.")
-    ] = 1,
-    check_function: Annotated[
-        list[str] | None,
-        typer.Option(help="Your own check, module:function; it may fail a call. Repeatable."),
-    ] = None,
-    allow_plain_http: Annotated[
-        bool, typer.Option(help="Let models elsewhere be asked over plain http.")
-    ] = False,
+    judge: shared.Judge = None,
+    judge_url: shared.JudgeUrl = None,
+    judge_model: shared.JudgeModel = None,
+    judge_reasoning_effort: shared.JudgeEffort = None,
+    judge_repetitions: shared.JudgeRepetitions = 1,
+    check_function: shared.CheckFunction = None,
+    allow_plain_http: shared.PlainHttp = False,
     turn_detection: Annotated[
         str, typer.Option(help="Of realtime sessions: server_vad, semantic_vad or manual.")
     ] = "server_vad",
@@ -246,7 +232,9 @@ def run(
     listen_device: Annotated[
         str | None, typer.Option(help="Loudspeaker for --listen: number or name [default].")
     ] = None,
-    verbose: Annotated[bool, typer.Option(help="Print every event to stderr.")] = False,
+    verbose: Annotated[
+        bool, typer.Option(help="Print every event and every call to stderr.")
+    ] = False,
 ) -> None:
     """Hold calls between a caller and the assistant under test.
 
@@ -283,7 +271,9 @@ def resume(
     run: Run,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json on stdout.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
-    verbose: Annotated[bool, typer.Option(help="Print every event to stderr.")] = False,
+    verbose: Annotated[
+        bool, typer.Option(help="Print every event and every call to stderr.")
+    ] = False,
     config: Config = None,
 ) -> None:
     """Hold the calls that a run was stopped before, with its options, and judge the whole.

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from duplex.cli import shared
 from duplex.cli.config import Config
 from duplex.cli.shared import Json, named
 from duplex.cli.shell import app, stop, talk
@@ -36,29 +37,13 @@ def grade(
     cases: Annotated[
         Path | None, typer.Option(help="Labelled transcripts for --agreement [48 of our own].")
     ] = None,
-    judge: Annotated[
-        bool | None,
-        typer.Option("--judge/--no-judge", help="Let the judge grade [when one is named]."),
-    ] = None,
-    judge_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible server of the judge's model.")
-    ] = None,
-    judge_model: Annotated[
-        str | None, typer.Option(help="Model that judges what was said [not judged].")
-    ] = None,
-    judge_reasoning_effort: Annotated[
-        str | None, typer.Option(help="Its reasoning effort.")
-    ] = None,
-    judge_repetitions: Annotated[
-        int, typer.Option(help="How often it is asked about a call; the majority counts.")
-    ] = 1,
-    check_function: Annotated[
-        list[str] | None,
-        typer.Option(help="Your own check, module:function; it may fail a call. Repeatable."),
-    ] = None,
-    allow_plain_http: Annotated[
-        bool, typer.Option(help="Let models elsewhere be asked over plain http.")
-    ] = False,
+    judge: shared.Judge = None,
+    judge_url: shared.JudgeUrl = None,
+    judge_model: shared.JudgeModel = None,
+    judge_reasoning_effort: shared.JudgeEffort = None,
+    judge_repetitions: shared.JudgeRepetitions = 1,
+    check_function: shared.CheckFunction = None,
+    allow_plain_http: shared.PlainHttp = False,
     config: Config = None,
     as_json: Json = False,
 ) -> None:

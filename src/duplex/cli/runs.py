@@ -14,6 +14,7 @@ from duplex.cli.config import Config
 from duplex.cli.shared import Json, Markdown, named
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError
+from duplex.run_filters import MEANS, Filters
 
 _Runs = Annotated[Path, typer.Option("--runs", help="Folder that run folders are in.")]
 
@@ -21,18 +22,13 @@ _Runs = Annotated[Path, typer.Option("--runs", help="Folder that run folders are
 @app.command("list")
 def list_runs(
     runs: _Runs = Path("runs"),
-    since: Annotated[str | None, typer.Option(help="First day [45 days before the end].")] = None,
-    until: Annotated[str | None, typer.Option(help="Day it ends before [now].")] = None,
-    status: Annotated[
-        str | None,
-        typer.Option(
-            help="running, interrupted, completed, failed, timed_out, cancelled, damaged."
-        ),
-    ] = None,
-    agent: Annotated[str | None, typer.Option(help="Only this assistant's runs.")] = None,
-    scenario: Annotated[str | None, typer.Option(help="Only runs of this scenario.")] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="Only failed verdicts.")] = False,
-    limit: Annotated[int, typer.Option(help="Show at most so many.", min=1)] = 50,
+    since: Annotated[str | None, typer.Option(help=MEANS["since"])] = None,
+    until: Annotated[str | None, typer.Option(help=MEANS["until"])] = None,
+    status: Annotated[str | None, typer.Option(help=MEANS["status"])] = None,
+    agent: Annotated[str | None, typer.Option(help=MEANS["agent"])] = None,
+    scenario: Annotated[str | None, typer.Option(help=MEANS["scenario"])] = None,
+    failed: Annotated[bool, typer.Option("--failed", help=MEANS["failed"])] = False,
+    limit: Annotated[int, typer.Option(help=MEANS["limit"], min=1)] = 50,
     as_json: Json = False,
     config: Config = None,
 ) -> None:
@@ -42,7 +38,7 @@ def list_runs(
     """
     from duplex import listing
 
-    filters = listing.Filters(
+    filters = Filters(
         since=since,
         until=until,
         status=status,

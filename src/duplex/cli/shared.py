@@ -1,4 +1,4 @@
-"""Options that several verbs have, declared once: what prints, and whose ears hear, which run.
+"""Options that several verbs have, declared once: what prints, whose ears hear, who judges.
 
 They name no verb and hold no value.
 """
@@ -14,6 +14,27 @@ Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on std
 Markdown: TypeAlias = Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")]
 EarsModel: TypeAlias = Annotated[
     Path | None, typer.Option(help="Own speech-to-text model folder for --words.")
+]
+Judge: TypeAlias = Annotated[
+    bool | None,
+    typer.Option("--judge/--no-judge", help="Let the judge grade [when one is named]."),
+]
+JudgeUrl: TypeAlias = Annotated[
+    str | None, typer.Option(help="OpenAI-compatible server of the judge's model.")
+]
+JudgeModel: TypeAlias = Annotated[
+    str | None, typer.Option(help="Model that judges what was said [not judged].")
+]
+JudgeEffort: TypeAlias = Annotated[str | None, typer.Option(help="Its reasoning effort.")]
+JudgeRepetitions: TypeAlias = Annotated[
+    int, typer.Option(help="How often it is asked about a call; the majority counts.")
+]
+CheckFunction: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(help="Your own check, module:function; it may fail a call. Repeatable."),
+]
+PlainHttp: TypeAlias = Annotated[
+    bool, typer.Option(help="Let models elsewhere be asked over plain http.")
 ]
 DETECTORS = "What hears speech: edge, rms, webrtc or silero"
 """Said of ``--detector``; what stands for none is each verb's own."""

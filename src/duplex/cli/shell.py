@@ -8,8 +8,9 @@ not run.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import NoReturn, Protocol, TypeVar
 
 import typer
 from rich.console import Console
@@ -22,11 +23,22 @@ Do = TypeVar("Do", bound=Callable[..., None])
 MAY_BE_EMPTY = ("--assistant-opening-prompt",)
 
 
+class Formatter(Protocol):
+    """What writes a page of help."""
+
+    def section(self, name: str) -> AbstractContextManager[None]: ...
+
+    def write_dl(self, rows: Sequence[tuple[str, str]]) -> None: ...
+
+
 class Verb(TyperCommand):
     """A command that takes no empty word: as a path it would be the present folder.
 
-    Its help keeps an example on one line, to be copied, and is told whole in a list.
+    Its help keeps an example on one line, to be copied, and is told whole in a list. One
+    of many options has them under headings, each with the options' names.
     """
+
+    headings: Mapping[str, Sequence[str]] = {}
 
     def get_short_help_str(self, limit: int = 45) -> str:
         """The first sentence, however long: a list of verbs cuts nothing off."""
@@ -40,6 +52,25 @@ class Verb(TyperCommand):
         finally:
             self.help = whole
 
+    def format_options(self, ctx: typer.Context, formatter: Formatter) -> None:  # type: ignore[override]
+        """Arguments, then options under their headings; those under none come last."""
+        found: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        named: dict[str, tuple[str, str]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is None:
+                continue
+            if any(param.name in names for names in self.headings.values()):
+                named[param.name or ""] = record
+            else:
+                argument = param.param_type_name == "argument"
+                found["Arguments" if argument else "Options"].append(record)
+        under = {title: [named[name] for name in names] for title, names in self.headings.items()}
+        for title, records in {"Arguments": found["Arguments"], **under, **found}.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         for before, word in zip(["", *args], args, strict=False):
             name = word[:-1] if word.startswith("--") and word.endswith("=") else before
@@ -51,8 +82,11 @@ class Verb(TyperCommand):
 class Verbs(typer.Typer):
     """A set of commands, each a :class:`Verb`."""
 
-    def command(self, name: str | None = None) -> Callable[[Do], Do]:  # type: ignore[override]
-        return super().command(name, cls=Verb)
+    def command(  # type: ignore[override]
+        self, name: str | None = None, *, headings: Mapping[str, Sequence[str]] | None = None
+    ) -> Callable[[Do], Do]:
+        cls = Verb if headings is None else type("Verb", (Verb,), {"headings": headings})
+        return super().command(name, cls=cls)
 
 
 app = Verbs(

@@ -14,9 +14,9 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from starlette.responses import FileResponse
 
-from duplex import listing
 from duplex.errors import InputError
 from duplex.report import run_report
+from duplex.run_filters import MEANS, Filters, Status, fitting
 from duplex.serve import files
 from duplex.serve.launching import Launcher
 from duplex.serve.library import Library, strict
@@ -30,10 +30,13 @@ from duplex.verdict.verdict import attempts, summarise
 
 _JSON = "application/json"
 RunId = Annotated[str, Path(alias="run", max_length=200, description="A run's id.")]
-Status = Literal[
-    "running", "interrupted", "completed", "failed", "timed_out", "cancelled", "damaged"
-]
-_Text = Annotated[str | None, Query(max_length=200)]
+
+
+def _named(name: str, *, longest: int | None = 200) -> object:
+    """A filter of lists as ``duplex list`` has it."""
+    return Query(max_length=longest, description=MEANS[name])
+
+
 _EVENT: dict[str, object] = {
     "schema": {
         "type": "object",
@@ -133,15 +136,15 @@ def routes(library: Library, launcher: Launcher, streams: Streams) -> APIRouter:
 def _reading(api: APIRouter, library: Library, streams: Streams) -> None:
     @api.get("/runs", response_model=RunRows, responses=refusing(422), summary="List runs")
     def listed(
-        since: _Text = None,
-        until: _Text = None,
-        status: Annotated[Status | None, Query()] = None,
-        agent: _Text = None,
-        scenario: _Text = None,
-        failed: bool = False,
-        limit: Annotated[int, Query(ge=1, le=500)] = 50,
+        since: Annotated[str | None, _named("since")] = None,
+        until: Annotated[str | None, _named("until")] = None,
+        status: Annotated[Status | None, _named("status", longest=None)] = None,
+        agent: Annotated[str | None, _named("agent")] = None,
+        scenario: Annotated[str | None, _named("scenario")] = None,
+        failed: Annotated[bool, _named("failed", longest=None)] = False,
+        limit: Annotated[int, Query(ge=1, le=500, description=MEANS["limit"])] = 50,
     ) -> Response:
-        filters = listing.Filters(
+        filters = Filters(
             since=since,
             until=until,
             status=status,
@@ -151,7 +154,7 @@ def _reading(api: APIRouter, library: Library, streams: Streams) -> None:
             limit=limit,
         )
         try:
-            found = listing.fitting(library.rows(), filters)
+            found = fitting(library.rows(), filters)
         except InputError as error:
             raise Refusal(422, "invalid_parameter", str(error)) from None
         return Response(strict({"runs": [_row(row) for row in found]}), media_type=_JSON)

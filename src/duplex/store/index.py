@@ -117,6 +117,12 @@ def row_of(folder: Path) -> Row:
         return _damaged(folder, str(error))
 
 
+def row_now(folder: Path) -> Row:
+    """Read one run's folder, and whether somebody holds it."""
+    place = folder.resolve()
+    return _live(place.parent, row_of(place))
+
+
 def _from_results(folder: Path, run: schema.Run, told: Told | None) -> Row:
     cases, checks, verdict = judged(run)
     summary = summarise(cases.cases, checks)

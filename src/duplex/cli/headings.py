@@ -1,0 +1,83 @@
+"""Under which headings ``run --help`` lists its options: what a person looks for, in that order.
+
+It names options and reads none; what an option means stands where it is declared.
+"""
+
+from __future__ import annotations
+
+HEADINGS: dict[str, tuple[str, ...]] = {
+    "What is called about": (
+        "data",
+        "scenario",
+        "max_examples",
+        "application",
+        "assistant_endpoint",
+        "delegation",
+    ),
+    "Who talks": (
+        "assistant",
+        "caller",
+        "endpoint",
+        "model",
+        "voice",
+        "simulator_model",
+        "simulator_voice",
+        "first_speaker",
+        "assistant_opening_prompt",
+        "turn_detection",
+        "audio_format",
+        "ears_model",
+        "mouth_model",
+    ),
+    "How a call is held": (
+        "condition",
+        "clock",
+        "seed",
+        "max_duration_seconds",
+        "response_deadline_ms",
+        "drain_ms",
+        "transport_ms",
+        "tick_ms",
+        "detector",
+        "listen",
+        "listen_device",
+    ),
+    "How many calls": (
+        "samples",
+        "sweep",
+        "small_sweep",
+        "concurrency",
+        "workers",
+        "silent_retries",
+        "silent_retry_backoff_seconds",
+        "early_stop",
+    ),
+    "Models that work and think": (
+        "backend_url",
+        "backend_model",
+        "backend_reasoning_effort",
+        "simulator_backend_model",
+        "simulator_backend_reasoning_effort",
+        "brain_url",
+        "brain_model",
+        "simulator_brain_model",
+        "completion_url",
+        "completion_model",
+        "completion_reasoning_effort",
+        "completion_timeout_seconds",
+        "semantic_drain",
+        "allow_plain_http",
+    ),
+    "Verdict": (
+        "pass_rate",
+        "check",
+        "check_function",
+        "judge",
+        "judge_url",
+        "judge_model",
+        "judge_reasoning_effort",
+        "judge_repetitions",
+    ),
+    "Costs and secrets": ("price", "max_cost_usd", "redact"),
+    "What is written": ("out", "run_name", "ticks", "as_json", "markdown", "verbose"),
+}
