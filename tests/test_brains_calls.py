@@ -6,6 +6,7 @@ import json
 import random
 import re
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from duplex.application.loading import load_application
 from duplex.application.prompts import AgendaItem, Brief, Persona
 from duplex.application.restaurant import application as restaurant
 from duplex.application.slots import spoken
+from duplex.scenario.options import TENDENCY
 from duplex.values import Action, Json
 from text_call import Ears, TextCall, brief_of, hold_call
 
@@ -85,6 +87,25 @@ def test_every_seed_reaches_the_state_of_the_scenario(path: str) -> None:
         assert reached(call, wanted_state(given)), f"seed {seed}\n{call}"
         assert call.outcome == "completed", f"seed {seed}\n{call}"
         assert len(call.completed("create_reservation")) == 1
+
+
+def test_a_caller_that_interrupts_more_does_so_more_often_and_still_books() -> None:
+    given = scenario("scenarios/restaurant_booking_complete.json")
+    brief = brief_of(given)
+    counts = []
+    for tendency in TENDENCY.values():
+        persona = replace(brief.persona, interrupt_tendency=tendency)
+        found = 0
+        for seed in range(8):
+            call = hold_call(restaurant, replace(brief, persona=persona), seed=seed, ears=whisper)
+            assert reached(call, wanted_state(given)), f"seed {seed}\n{call}"
+            assert call.outcome == "completed", f"seed {seed}\n{call}"
+            found += call.actions.count(Action.INTERRUPT)
+        counts.append(found)
+    off, occasional, frequent = counts
+    assert off == 0
+    assert 3 <= occasional <= 12
+    assert frequent >= 16
 
 
 def test_an_application_of_ones_own_is_held_by_the_same_brains() -> None:

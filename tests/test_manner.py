@@ -11,6 +11,7 @@ from booking_call import booking
 from duplex.application.prompts import Brief, Persona, brief_from, caller_instructions
 from duplex.briefing import caller_brief
 from duplex.local.chance import Chance
+from duplex.local.facts import Fact
 from duplex.local.interjections import Interjections
 from duplex.local.manner import PACE, Manner, pace_of, plain
 from duplex.local.parties import brain_for
@@ -145,24 +146,46 @@ def test_pace_multiplies_how_long_speech_takes(pace: str) -> None:
     assert changed == pytest.approx(usual * PACE[pace])
 
 
-def test_more_interruptions_are_more_interruptions() -> None:
-    def cuts(level: str) -> int:
-        brief = caller_brief(scenario(interruptions=level), "assistant")
-        brief = Brief(
-            goal=brief.goal,
-            opening=brief.opening,
-            agenda=tuple(item for item in brief.agenda if item.action == "answer"),
-            persona=brief.persona,
-        )
-        found = 0
-        for seed in range(100):
-            interjections = Interjections(brief, Chance(seed, "caller"))
+def cuts(level: str) -> dict[tuple[int, int], int]:
+    """When each of ten utterances is cut into, by seed and utterance, in ms from its start."""
+    brief = caller_brief(scenario(interruptions=level), "assistant")
+    brief = replace(brief, agenda=tuple(one for one in brief.agenda if one.action == "answer"))
+    found = {}
+    for seed in range(30):
+        interjections = Interjections(brief, Chance(seed, "caller"))
+        for utterance in range(10):
             for speech_ms in range(200, 4200, 200):
                 said = interjections.speak(speech_ms, brief.agenda, looking=False)
-                found += said is not None and said.action is Action.INTERRUPT
-        return found
+                if said is not None and said.action is Action.INTERRUPT:
+                    found[seed, utterance] = speech_ms
+            interjections.ended()
+    return found
 
+
+def test_more_interruptions_are_more_interruptions_and_earlier_ones() -> None:
     off, occasional, frequent = (cuts(level) for level in TENDENCY)
-    assert off == 0
-    assert 0 < occasional < frequent
-    assert frequent > 40
+    assert not off
+    assert 0.15 < len(occasional) / 300 < 0.35
+    assert 0.65 < len(frequent) / 300 < 0.85
+    assert set(occasional) < set(frequent), "the same seed cuts in there, and elsewhere too"
+    assert all(frequent[key] <= at for key, at in occasional.items())
+    assert max(frequent.values()) <= 1_400
+
+
+def test_a_caller_insists_on_nothing_twice_and_never_on_a_result() -> None:
+    persona = Persona(interrupt_tendency=1.0, backchannel_tendency=0.0)
+    told = [Fact(key=f"{n}_date", value="2026-08-07", kind="date") for n in range(3)]
+    told.append(Fact(key="guest_name", value="Maya", kind="name"))
+    interjections = Interjections(Brief(goal="", opening="", persona=persona), Chance(1, "caller"))
+
+    def said(*, looking: bool = False, heard_out: bool = True) -> int:
+        found = [
+            interjections.speak(ms, (), looking=looking, told=told) for ms in range(200, 4200, 200)
+        ]
+        interjections.ended(heard_out=heard_out)
+        return sum(one is not None for one in found)
+
+    assert said(looking=True) == 0
+    assert said(heard_out=False) == 1
+    assert said() == 0, "what was cut off was not heard, so the next is heard out"
+    assert [said() for _ in range(3)] == [1, 1, 0], "each once; a name would be misheard twice"

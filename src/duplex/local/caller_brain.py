@@ -67,7 +67,7 @@ class CallerBrain:
         return self._open() if not self._opened else ()
 
     def on_heard(self, heard: Heard) -> Sequence[Act]:
-        self._interjections.ended()
+        self._interjections.ended(heard_out=not self._deaf_once)
         if self._finishing or self._finished:
             return ()
         if self._deaf_once:
@@ -134,7 +134,8 @@ class CallerBrain:
         if not self._opened or self._finishing or self._outstanding:
             return ()
         unsaid = self._agenda.unsaid()
-        say = self._interjections.speak(speech_ms, unsaid, looking=self._holding)
+        out = self._known.out(self._agenda.told, [key for item in unsaid for key in item.facts])
+        say = self._interjections.speak(speech_ms, unsaid, looking=self._holding, told=out)
         if say is None:
             return ()
         self._outstanding.append(say)

@@ -11,12 +11,20 @@ from collections.abc import Sequence
 
 from duplex.application.prompts import AgendaItem, Brief
 from duplex.local.chance import Chance
+from duplex.local.facts import Fact
 from duplex.local.meaning import trigger_kind
 from duplex.local.seams import Say
 from duplex.values import Action
 
 USUAL_INTERRUPT_TENDENCY = 0.15
-"""The tendency of an ordinary persona: it interrupts only where its agenda says so."""
+"""The tendency of an ordinary persona: it interrupts only where its agenda says so.
+
+A higher one is the chance that an utterance is cut into where nothing else is due.
+"""
+SOONEST_MS = 600
+"""How much of an utterance even the most impatient caller hears before it cuts in, in ms."""
+PATIENT_MS = 2_000
+"""How much longer a caller waits at most whose tendency is near 0, in ms."""
 
 _MURMURS = ("Mm-hmm.", "Uh-huh.", "Okay.", "Right.")
 _RESULTS = ("refused", "available", "done")
@@ -32,15 +40,27 @@ class Interjections:
         self._murmur_at: int | None = None
         self._cut_in_at: int | None = None
         self._item_at = 0
+        self._insisted: set[str] = set()
+        self._listens = False
 
-    def ended(self) -> None:
+    def ended(self, *, heard_out: bool = True) -> None:
         """The other side's utterance is over; the next one is decided afresh."""
         self._begun = False
+        if heard_out:
+            self._listens = False
 
-    def speak(self, speech_ms: int, pending: Sequence[AgendaItem], *, looking: bool) -> Say | None:
+    def speak(
+        self,
+        speech_ms: int,
+        pending: Sequence[AgendaItem],
+        *,
+        looking: bool,
+        told: Sequence[Fact] = (),
+    ) -> Say | None:
         """Return what to say over speech that has lasted ``speech_ms``, if anything.
 
-        ``looking``: the other side had asked for a moment, so this is the result.
+        ``looking``: the other side had asked for a moment, so this is the result, which
+        is cut into only where the agenda says so. ``told`` are facts that are out.
         """
         if not self._begun:
             self._begin()
@@ -54,7 +74,7 @@ class Interjections:
             return self._murmur(())
         if self._cut_in_at is not None and speech_ms >= self._cut_in_at:
             self._cut_in_at = None
-            return self._cut_in(pending)
+            return None if looking else self._cut_in(pending, told)
         return None
 
     def _begin(self) -> None:
@@ -64,9 +84,11 @@ class Interjections:
         murmurs = draw.happens("backchannels", self._persona.backchannel_tendency)
         at = draw.stream("backchannel_times").randint(1_000, 2_200)
         self._murmur_at = at if murmurs else None
-        beyond = max(0.0, self._persona.interrupt_tendency - USUAL_INTERRUPT_TENDENCY)
-        cuts = draw.happens("interrupts", beyond)
-        at = draw.stream("interrupt_times").randint(2_400, 3_600)
+        tendency = self._persona.interrupt_tendency
+        cuts = draw.happens("interrupts", tendency) and tendency > USUAL_INTERRUPT_TENDENCY
+        # One draw for all levels: who interrupts more also does it where others would, and sooner.
+        within = PATIENT_MS * (1 - tendency)
+        at = SOONEST_MS + round(draw.stream("interrupt_times").random() * within)
         self._cut_in_at = at if cuts else None
         self._item_at = draw.stream("item_times").randint(1_200, 2_000)
 
@@ -85,11 +107,26 @@ class Interjections:
         text = hint or self._chance.pick("murmurs", words)
         return Say(text=text, action=Action.BACKCHANNEL, over=True, items=items)
 
-    def _cut_in(self, pending: Sequence[AgendaItem]) -> Say | None:
-        """An impatient caller gives its next answer before the question is out."""
+    def _cut_in(self, pending: Sequence[AgendaItem], told: Sequence[Fact]) -> Say | None:
+        """An impatient caller answers before the question is out, or says a thing again.
+
+        It says nothing again that it said again before, and hears an utterance out in between.
+        """
         for item in pending:
             kind = trigger_kind(item.trigger_condition)
             if item.action in ("answer", "correct") and kind in ("asks", "") and item.response_hint:
                 text = item.response_hint
                 return Say(text=text, action=Action.INTERRUPT, over=True, items=(item.id,))
-        return None
+        # A name said twice is a name misheard twice.
+        plain = [
+            fact
+            for fact in told
+            if fact.key not in self._insisted and (fact.kind in ("date", "time") or fact.people)
+        ]
+        if self._listens or not plain or any(item.action == "interrupt" for item in pending):
+            return None
+        fact = self._chance.pick("insists", plain)
+        self._insisted.add(fact.key)
+        self._listens = True
+        said = fact.said(self._chance)
+        return Say(text=f"And that's {said}, please.", action=Action.INTERRUPT, over=True)

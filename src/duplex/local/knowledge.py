@@ -42,6 +42,11 @@ class Knowledge:
             active.append(fact)
         return active
 
+    def out(self, said: Set[str], kept: Iterable[str]) -> list[Fact]:
+        """Return the facts as they stand, but for those ``kept`` for what is still to be said."""
+        later = set(kept)
+        return [fact for fact in self.active(said) if fact.key not in later]
+
     def wrong(self, meaning: Meaning, said: Set[str], *, final: bool = False) -> list[str]:
         """Return the facts that were spoken of with another value than the caller's."""
         return [
