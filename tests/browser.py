@@ -47,8 +47,9 @@ def find() -> str | None:
 class Page:
     """One tab."""
 
-    def __init__(self, socket: ClientConnection) -> None:
+    def __init__(self, socket: ClientConnection, tools: str) -> None:
         self._socket = socket
+        self._tools = tools
         self._sent = 0
         self.errors: list[str] = []
         self.requests: list[str] = []
@@ -88,6 +89,16 @@ class Page:
         """Wait for the page that is on its way."""
         self.wait("document.readyState === 'complete' && location.protocol === 'http:'")
 
+    @contextmanager
+    def frame(self, part: str) -> Iterator[Page]:
+        """The sandboxed frame whose address holds ``part``, as a page of its own."""
+        end = time.monotonic() + PATIENCE
+        while not (found := [one for one in _targets(self._tools) if part in str(one["url"])]):
+            assert time.monotonic() < end, f"no frame holds {part}"
+            time.sleep(0.05)
+        with connect(str(found[0]["webSocketDebuggerUrl"]), max_size=None) as socket:
+            yield Page(socket, self._tools)
+
     def run(self, expression: str) -> Json:
         """Evaluate in the page; a promise is awaited."""
         answer = self.call(
@@ -104,6 +115,10 @@ class Page:
             if time.monotonic() > end:
                 raise AssertionError(f"never true: {expression}; errors {self.errors}")
             time.sleep(0.02)
+
+    def type(self, text: str) -> None:
+        """Put text where the focus is."""
+        self.call("Input.insertText", text=text)
 
     def key(self, key: str) -> None:
         # The browser's own reactions (Escape closes a dialog) go by the key's code.
@@ -168,8 +183,10 @@ def browser(binary: str, profile: Path) -> Iterator[Page]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        with connect(_address(profile, process), max_size=None) as socket:
-            yield Page(socket)
+        tools = _tools(profile, process)
+        tab = next(one for one in _targets(tools) if one["type"] == "page")
+        with connect(str(tab["webSocketDebuggerUrl"]), max_size=None) as socket:
+            yield Page(socket, tools)
     finally:
         process.terminate()
         try:
@@ -179,17 +196,22 @@ def browser(binary: str, profile: Path) -> Iterator[Page]:
             process.wait()
 
 
-def _address(profile: Path, process: subprocess.Popen[bytes]) -> str:
-    """Where the first tab listens."""
+def _targets(tools: str) -> list[dict[str, Json]]:
+    """Frames, then tabs."""
+    with urlopen(tools, timeout=PATIENCE) as answer:
+        found: list[dict[str, Json]] = json.load(answer)
+    return sorted(found, key=lambda one: one["type"] != "iframe")
+
+
+def _tools(profile: Path, process: subprocess.Popen[bytes]) -> str:
+    """Where the browser lists its tabs, once the first is there."""
     port_file = profile / "DevToolsActivePort"
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         lines = port_file.read_text().splitlines() if port_file.exists() else []
         if len(lines) == 2:
-            with urlopen(f"http://127.0.0.1:{lines[0]}/json/list", timeout=PATIENCE) as answer:
-                tabs: list[Json] = json.load(answer)
-            for tab in tabs:
-                if dig(tab, "type") == "page":
-                    return str(dig(tab, "webSocketDebuggerUrl"))
+            tools = f"http://127.0.0.1:{lines[0]}/json/list"
+            if any(one["type"] == "page" for one in _targets(tools)):
+                return tools
         time.sleep(0.05)
     raise AssertionError(f"{process.args!r} did not come up within {PATIENCE:.0f} s")

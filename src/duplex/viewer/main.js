@@ -84,6 +84,7 @@ function listCalls() {
   });
   byId("pooled").append(...run.pooled.map((row) => metricRow(row)));
   byId("all-calls").hidden = run.calls.length < 2;
+  document.querySelector("nav.pick").hidden = run.calls.length === 1;
   select.addEventListener("change", () => show(Number(select.value)));
 }
 

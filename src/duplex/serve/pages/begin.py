@@ -20,8 +20,13 @@ from duplex.serve.refusals import Refusal
 
 Fields = Mapping[str, Sequence[str]]
 _CLOCKS = (
-    ("wall", "wall: as long as a call takes, to be watched"),
+    ("wall", "wall: in real time, to be watched"),
     ("virtual", "virtual: as fast as it goes"),
+)
+_FIRST = (
+    ("", "as the scenario says"),
+    ("caller", "the caller"),
+    ("assistant", "the assistant"),
 )
 _WHOLE = ("samples", "concurrency", "seed")
 _REAL = ("pass_rate", "max_duration_seconds")
@@ -79,6 +84,7 @@ def _fields(fields: Fields) -> list[Child]:
         _choice(fields, "condition", "Condition", presets, "What the line and the room do."),
         _lines_field(fields, "conditions", "Further conditions", "One a line: noisy,snr=10"),
         _choice(fields, "clock", "Clock", _CLOCKS, None),
+        _choice(fields, "first_speaker", "Who speaks first", _FIRST, None),
         _input(fields, "samples", "Samples of each scenario", type="number", min=1, max=10_000),
         _input(fields, "concurrency", "Calls side by side", type="number", min=1, max=8),
         _input(fields, "pass_rate", "Share of samples that must pass", type="number", min=0, max=1,

@@ -36,7 +36,7 @@ def over(row: Row, call: str, calls: Sequence[str], at_ms: int | None) -> list[C
         sandbox="allow-scripts allow-downloads",
         allow="autoplay",
     )
-    return [tag("div", tag("h1", call, class_="title"), steps, alone, class_="bar row"), frame]
+    return [tag("div", tag("h1", call, class_="unseen"), steps, alone, class_="bar row"), frame]
 
 
 def live(run: str, call: str) -> list[Child]:
