@@ -39,14 +39,19 @@ def signed(x: int) -> int:
 
 
 def white(stream: int, at: int) -> int:
-    """Sample ``at``: two signed numbers of 16 bits of either generator, added up or subtracted."""
+    """Sample ``at``: two signed numbers of 16 bits of either generator, added or subtracted."""
     run, place = divmod(at, 160)
     seed = draw(stream, run * 8 + place % 8)
     a, b = seed & 0xFFFFFFFF | 1, seed >> 32 | 1
-    for _ in range(place // 16 + 1):
+    for _ in range(place // 32 + 1):
         a, b = xorshift(a), xorshift(b)
-    one, two = signed(a) + signed(a >> 16), signed(b) + signed(b >> 16)
-    return one + two + 2 if place // 8 % 2 == 0 else one - two
+    a_low, a_high, b_low, b_high = signed(a), signed(a >> 16), signed(b), signed(b >> 16)
+    return (
+        a_low + a_high + b_low + b_high + 2,
+        a_low + a_high - b_low - b_high,
+        a_low - a_high + b_low - b_high,
+        a_low - a_high - b_low + b_high,
+    )[place // 8 % 4]
 
 
 def noise(stream: int, rms: float, count: int) -> list[int]:

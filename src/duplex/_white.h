@@ -8,11 +8,12 @@
 /* Marsaglia's xorshift of 32 bits. */
 #define XORSHIFT(s) ((s) ^= (s) << 13, (s) ^= (s) >> 17, (s) ^= (s) << 5)
 
-/* A word is two signed 16-bit numbers, and two words make two samples: the sum of all four
- * numbers less its mean, and eight samples later the difference of the two pairs, which is
- * not correlated with it. Either lies within +-131070; its variance is (65536^2 - 1) / 3. */
+/* A word is two signed 16-bit numbers, and two words make four samples, eight apart: the sum
+ * of all four numbers less its mean, and the three differences of two of them and the other
+ * two. No two of these are correlated. Each lies within +-131070; its variance is
+ * (65536^2 - 1) / 3. */
 #define WHITE_MEAN -2
-enum { WHITE_APART = 8 };
+enum { WHITE_APART = 8, WHITE_GROUP = 4 * WHITE_APART };
 
 static inline void white_seeds(uint64_t key, uint64_t run, uint32_t *a, uint32_t *b)
 {
@@ -59,10 +60,15 @@ static inline white_words white_next(white_words s)
     return WHITE_XOR(s, WHITE_OP(slli_epi32)(s, 5));
 }
 
-/* The two numbers of a word added up. */
-static inline white_words white_pair(white_words s)
+/* The two numbers of a word added up, and the lower less the upper. */
+static inline white_words white_sum(white_words s)
 {
     return WHITE_OP(madd_epi16)(s, WHITE_OP(set1_epi16)(1));
+}
+
+static inline white_words white_difference(white_words s)
+{
+    return WHITE_OP(madd_epi16)(s, WHITE_OP(set1_epi32)((int)0xffff0001u));
 }
 
 static inline void white_lanes(uint64_t key, uint64_t run, const white_gain *gain, int slopes,
@@ -83,16 +89,20 @@ static inline void white_lanes(uint64_t key, uint64_t run, const white_gain *gai
         at[p] = WHITE_OP(add_epi32)(WHITE_LOAD(first + p * WHITE_LANES),
                                     WHITE_OP(set1_epi32)(gain->at));
     }
-    for (k = 0; k < LINE_WHITE; k += 2 * WHITE_APART)
+    for (k = 0; k < LINE_WHITE; k += WHITE_GROUP)
         for (p = 0; p < PARTS; p++) {
-            white_words x, y, values[2];
+            white_words values[4], x, y;
             a[p] = white_next(a[p]);
             b[p] = white_next(b[p]);
-            x = white_pair(a[p]);
-            y = white_pair(b[p]);
+            x = white_sum(a[p]);
+            y = white_sum(b[p]);
             values[0] = WHITE_OP(sub_epi32)(WHITE_OP(add_epi32)(x, y), mean);
             values[1] = WHITE_OP(sub_epi32)(x, y);
-            for (j = 0; j < 2; j++) {
+            x = white_difference(a[p]);
+            y = white_difference(b[p]);
+            values[2] = WHITE_OP(add_epi32)(x, y);
+            values[3] = WHITE_OP(sub_epi32)(x, y);
+            for (j = 0; j < 4; j++) {
                 float *const to = out + k + j * WHITE_APART + p * WHITE_LANES;
                 WHITE_FLOATS scale = from;
                 if (slopes) {
@@ -121,18 +131,20 @@ static void white_run(uint64_t key, uint64_t run, const white_gain *gain, float 
     int k;
     white_seeds(key, run, a, b);
     for (k = 0; k < LINE_WHITE; k++) {
-        const int lane = k % WHITE_APART, is_sum = k / WHITE_APART % 2 == 0;
+        const int lane = k % WHITE_APART, way = k / WHITE_APART % 4;
         const float scale = gain->slope == 0.0f
                                 ? gain->from
                                 : gain->from + gain->slope * (float)(gain->at + k);
         int32_t x, y;
-        if (is_sum) {
+        if (way == 0) {
             XORSHIFT(a[lane]);
             XORSHIFT(b[lane]);
         }
-        x = (int16_t)a[lane] + (int16_t)(a[lane] >> 16);
-        y = (int16_t)b[lane] + (int16_t)(b[lane] >> 16);
-        out[k] = (float)(is_sum ? x + y - (WHITE_MEAN) : x - y) * scale;
+        x = way < 2 ? (int16_t)a[lane] + (int16_t)(a[lane] >> 16)
+                    : (int16_t)a[lane] - (int16_t)(a[lane] >> 16);
+        y = way < 2 ? (int16_t)b[lane] + (int16_t)(b[lane] >> 16)
+                    : (int16_t)b[lane] - (int16_t)(b[lane] >> 16);
+        out[k] = (float)(way % 2 ? x - y : x + y - (way ? 0 : WHITE_MEAN)) * scale;
     }
 }
 
