@@ -76,7 +76,10 @@ def of_memory(pair_seconds: float, samples: int, rounds: int) -> float:
 def test_the_full_chain_beats_numpy_ticks(
     bench: Bench, detector: str, tick_ms: int, goal: float
 ) -> None:
-    """Both degrade the caller, mix, and detect speech on both sides; the peer with webrtc."""
+    """Both degrade the caller, mix, and detect speech on both sides; the peer with webrtc.
+
+    The goal is webrtc's; edge does more than the peer and is reported beside it.
+    """
     engine = Engine(
         rate_hz=RATE_HZ, tick_ms=tick_ms, detector=detector, lines=(line_of(FULL), None)
     )
@@ -104,7 +107,7 @@ def test_the_full_chain_beats_numpy_ticks(
     bench.report(
         f"numpy/scipy call / full chain with {detector} on both sides, {tick_ms} ms ticks",
         f"{pair.ratio:.1f} ({SECONDS / pair.one:,.0f}x against {SECONDS / pair.two:,.0f}x)",
-        f">= {goal:.0f}",
+        f">= {goal:.0f}" if detector == "webrtc" else "",
         pair.ratio >= goal,
         ratio=pair.ratio,
     )
