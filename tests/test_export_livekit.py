@@ -16,6 +16,7 @@ from livekit.protocol import agent_simulation
 import plan_runs
 from duplex import exporting
 from duplex.exports.livekit import report
+from duplex.exports.livekit_ids import run_of_room
 from duplex.exports.subject import subject_of
 from duplex.results import Result, Run
 from duplex.results.schema import to_json
@@ -85,7 +86,15 @@ def test_what_was_not_measured_is_not_there() -> None:
     assert metrics.get("conversation") is None
     assert metrics["hasRemoteSession"] is False
     assert not {"judgeModel", "overallScore", "conciseness", "informationLoss", "t0"} & set(metrics)
-    assert not {"roomId", "startedAt", "usage"} & set(job)
+    assert not {"roomName", "startedAt", "usage"} & set(job)
+
+
+def test_every_call_that_was_held_is_a_room_of_its_own(whole: Document) -> None:
+    held_first, held_second, lost = jobs(whole)
+    rooms = {held_first["roomId"], held_second["roomId"]}
+    assert len(rooms) == 2
+    assert {run_of_room(room) for room in rooms} == {whole["run"]["id"]}
+    assert "roomId" not in lost
 
 
 def test_a_run_in_progress_has_no_summary_and_no_count_of_issues() -> None:

@@ -117,8 +117,16 @@ def test_strange_bodies_are_no_server_error(served: tuple[FastAPI, Recorded], bo
     app, _ = served
     http = TestClient(app, raise_server_exceptions=False)
     kind = {"content-type": "application/json"}
-    for path in ("/api/runs", "/v1/simulation/plan/x/job", "/v1/simulation/plan/job/x/debrief"):
-        for content in (body, {"options": body}, {"options": {"scenario": body}}):
+    sent_to = ("/api/runs", "/v1/simulation/plan/x/job", "/v1/simulation/plan/job/x/debrief")
+    created = "/v0/projects/x/simulation-runs"
+    more = (
+        created,
+        f"{created}/x:confirmSourceUpload",
+        "/v0/projects/x/scenarios:generateFromSession",
+    )
+    for path in (*sent_to, *more):
+        group = {"mode": "SIMULATION_MODE_AUDIO", "scenarioGroup": {"scenarios": body}}
+        for content in (body, {"options": body}, {"options": {"scenario": body}}, group):
             sent = json.dumps(content).encode()
             answer = http.post(path, content=sent, headers=AUTH | kind)
             assert answer.status_code < 500, answer.text

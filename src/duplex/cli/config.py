@@ -59,6 +59,11 @@ def read_table(path: Path, verb: Sequence[str], verbs: Sequence[str]) -> dict[st
     return {str(name).replace("-", "_"): value for name, value in table.items()}
 
 
+def table_of(path: Path, verb: str, context: typer.Context) -> dict[str, object]:
+    """The table of another verb, values as they stand. Raises InputError."""
+    return read_table(path, (verb,), sorted(_verbs(context.find_root().command)))
+
+
 def from_file(left: frozenset[str] = frozenset()) -> Callable[[typer.Context, Path | None], object]:
     """The callback of ``--config``; options named in ``left`` are for the verb to read itself."""
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from duplex import options as run_options
-from duplex.cli.config import Config
+from duplex.cli.config import Config, table_of
 from duplex.cli.shared import Json
 from duplex.cli.shell import app, scenario_app, stop, talk
 from duplex.counting import counted
@@ -113,6 +113,7 @@ def noise(
 
 @app.command()
 def serve(
+    context: typer.Context,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port [0: any free one].")] = 0,
     runs: Annotated[Path, typer.Option("--runs", help="Folder that run folders are in.")] = Path(
@@ -122,23 +123,49 @@ def serve(
         str | None, typer.Option(help="Variable that holds the token [a new one is printed].")
     ] = None,
     max_runs: Annotated[int, typer.Option(min=1, max=64, help="Runs begun at once.")] = 4,
+    run_config: Annotated[
+        Path | None,
+        typer.Option(help="TOML file whose table run says how runs created here are held."),
+    ] = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=ASSISTANT: what a created run's agentName stands for; repeatable."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model that writes scenarios from an agent's source.")
+    ] = None,
+    model_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible server of that model.")
+    ] = None,
+    allow_plain_http: Annotated[
+        bool, typer.Option(help="Let a model elsewhere be asked over plain http.")
+    ] = False,
     config: Config = None,
 ) -> None:
-    """Serve the runs over HTTP: read, followed, begun and cancelled, also by Roark's client.
+    """Serve the runs over HTTP, also to Roark's and LiveKit's clients: read, begun, cancelled.
 
     Whoever has the token can run what duplex run can, as you. Needs the extra serve.
 
     Example: duplex serve --runs runs --port 8700
     """
     from duplex.serve import command as serving
+    from duplex.serve.setting import Setting
 
     try:
+        setting = Setting(
+            run={} if run_config is None else table_of(run_config, "run", context),
+            agents=tuple(agent or ()),
+            model=model,
+            model_url=model_url,
+            allow_plain_http=allow_plain_http,
+        )
         serving.command(
             host=host,
             port=port,
             runs=runs,
             token_env=token_env,
             max_runs=max_runs,
+            setting=setting,
             console=talk(),
         )
     except DuplexError as error:

@@ -29,6 +29,21 @@ def job_id(run: str, case: Case) -> str:
     return f"SRJ_{_short('job', run, scenario, arm, str(sample))}"
 
 
+def room_id(run: str, case: Case) -> str:
+    """The id of a recorded call; it begins as its run's does, so that the run can be found."""
+    return f"RM_{_short('run', run)}{_short('room', run, case.call_id)}"
+
+
+def run_of_room(room: str) -> str:
+    """The id of the run whose call a room is; that of none for what is no room."""
+    return f"SR_{room[3 : 3 + _LENGTH]}" if room.startswith("RM_") else ""
+
+
+def scenario_of_room(room: str) -> str:
+    """The id of the scenario that is written of a recorded call."""
+    return f"SCN_{_short('session', room)}"
+
+
 def scenario_id(case: Case) -> str:
     """What the samples of a scenario share; an arm of a sweep is a scenario of its own."""
     if case.arm is None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_NO_ROOM = "a call here has no room"
 _NO_PROJECT = "runs here belong to a folder and to nobody's project"
 _NO_TOKEN_RATE = "no agent tells how fast its model writes"
 _NO_LANGUAGE = "no run says which language was spoken"
@@ -30,8 +29,7 @@ UNFILLED: Mapping[str, Mapping[str, str]] = {
         "run.projectId": _NO_PROJECT,
         "run.agentDescription": "nothing describes the agent; its name stands in agentName",
         "run.summaryZstd": "the summary stands beside the run, unpacked",
-        "run.jobs[].roomName": _NO_ROOM,
-        "run.jobs[].roomId": _NO_ROOM,
+        "run.jobs[].roomName": "a call here has no room",
         "run.jobs[].failureReason": "an agent that could not be reached is no verdict on it: "
         "its job is cancelled and error says why",
         "run.jobs[].metrics.callerLanguage": _NO_LANGUAGE,

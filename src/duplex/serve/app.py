@@ -12,10 +12,19 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from duplex.errors import DuplexError
-from duplex.serve import calls_api, livekit_api, native_api, roark_api
-from duplex.serve.door import Door
+from duplex.serve import (
+    calls_api,
+    livekit_api,
+    livekit_uploads,
+    livekit_writes,
+    native_api,
+    roark_api,
+)
+from duplex.serve.creating import Creator
+from duplex.serve.door import UPLOADS, Door
 from duplex.serve.launching import Launcher
 from duplex.serve.library import Library
+from duplex.serve.livekit_entries import Entries
 from duplex.serve.pages.routes import routes as page_routes
 from duplex.serve.progress import Streams
 from duplex.serve.refusals import Refusal, error_object
@@ -31,8 +40,20 @@ _SHAPED = ("/v0/", "/v1/")
 """Others' paths, in which whatever is not valid is a 400."""
 
 
-def make_app(library: Library, launcher: Launcher, *, token: str, bound: str) -> FastAPI:
-    """The application of one server; ``bound`` is the address it is reached at."""
+def make_app(
+    library: Library,
+    launcher: Launcher,
+    *,
+    token: str,
+    bound: str,
+    creator: Creator | None = None,
+) -> FastAPI:
+    """The application of one server; ``bound`` is the address it is reached at.
+
+    ``creator`` is who creates runs as LiveKit does, one without a model unless given.
+    """
+    creator = creator or Creator.plain(library, launcher)
+    entries = Entries(library, creator.simulations)
     app = FastAPI(
         title="duplex",
         version="1",
@@ -45,7 +66,9 @@ def make_app(library: Library, launcher: Launcher, *, token: str, bound: str) ->
     app.include_router(native_api.routes(library, launcher, streams))
     app.include_router(calls_api.routes(library, streams))
     app.include_router(roark_api.routes(library, launcher))
-    app.include_router(livekit_api.routes(library))
+    app.include_router(livekit_api.routes(entries))
+    app.include_router(livekit_writes.routes(entries, creator))
+    app.include_router(livekit_uploads.routes(creator.simulations))
     app.include_router(page_routes(library, launcher, Tickets(token)))
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -75,6 +98,8 @@ def _declared(schema: dict[str, object]) -> dict[str, object]:
             if path.startswith(_SHAPED) and "planId" not in path:
                 operation["responses"].pop("422", None)
             operation["security"] = [{"Bearer": []}] if method == "post" else [{}, {"Bearer": []}]
+            if path.startswith(UPLOADS):
+                operation["security"] = [{}]
     return schema
 
 

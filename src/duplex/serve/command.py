@@ -24,6 +24,7 @@ from rich.text import Text
 from duplex.errors import InputError, MissingExtra
 from duplex.local.admission import is_loopback
 from duplex.run_folder import make_private
+from duplex.serve.setting import Setting
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -34,11 +35,21 @@ _GRACE_SECONDS = 3
 
 
 def command(
-    *, host: str, port: int, runs: Path, token_env: str | None, max_runs: int, console: Console
+    *,
+    host: str,
+    port: int,
+    runs: Path,
+    token_env: str | None,
+    max_runs: int,
+    setting: Setting,
+    console: Console,
 ) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP. Raises DuplexError for what cannot be served."""
+    """Serve until SIGINT, SIGTERM or SIGHUP. Raises DuplexError for what cannot be served.
+
+    ``setting`` is of the runs that LiveKit's clients create here.
+    """
     token = _token(token_env)
-    app = _app(host, runs, token, token_env, max_runs)
+    app = _app(host, runs, token, token_env, max_runs, setting)
     door = _bound(host, port)
     name = f"[{host}]" if ":" in host else host
     url = f"http://{name}:{door.getsockname()[1]}"
@@ -71,9 +82,17 @@ def _token(variable: str | None) -> str:
     return token
 
 
-def _app(host: str, runs: Path, token: str, variable: str | None, limit: int) -> FastAPI:
+def _app(
+    host: str,
+    runs: Path,
+    token: str,
+    variable: str | None,
+    limit: int,
+    setting: Setting,
+) -> FastAPI:
     try:
         import fastapi  # noqa: F401
+        import python_multipart  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise MissingExtra(
@@ -87,7 +106,9 @@ def _app(host: str, runs: Path, token: str, variable: str | None, limit: int) ->
     make_private(runs)
     hidden = frozenset() if variable is None else frozenset({variable})
     launcher = Processes(runs, limit=limit, hidden=hidden)
-    return make_app(Library(runs), launcher, token=token, bound=host)
+    library = Library(runs)
+    creator = setting.creator(library, launcher)
+    return make_app(library, launcher, token=token, bound=host, creator=creator)
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -21,7 +21,7 @@ from duplex.local.admission import is_loopback, stranger
 from duplex.serve.refusals import Refusal
 from duplex.serve.tickets import Tickets
 
-BODY_BYTES = 256 * 1024
+BODY_BYTES = 1 << 20
 BODY_SECONDS = 10.0
 SIGN_IN = "/sign-in"
 UPLOADS = "/v0/uploads/"

@@ -1,47 +1,35 @@
-"""LiveKit-shaped paths: runs listed, counted, read and cancelled, and their summaries.
+"""LiveKit's reads: runs listed, counted and shown, and their summaries.
 
 There is one project, by whatever name it is asked for. Messages are those of
 ``exports/livekit.py``; errors carry Google's codes. A list has no jobs and no
-summaries. Runs are begun elsewhere.
+summaries. Runs are created and cancelled in ``livekit_writes.py``.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from threading import Lock
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, JsonValue
 
 from duplex.clock import utc_seconds
-from duplex.exports import livekit
-from duplex.exports.livekit_ids import run_id
-from duplex.serve.library import Library, strict
+from duplex.serve.library import strict
+from duplex.serve.livekit_entries import Entries, Entry, aware
+from duplex.serve.livekit_writes import BASE, Project, RunId
 from duplex.serve.refusals import Refusal, refusing
-from duplex.stopping import ask_to_stop
-from duplex.store import Row
+from duplex.serve.requests import Mode
 from duplex.values import Json
 
 WINDOW = timedelta(days=45)
 MOST_BUCKETS = 60
-_BASE = "/v0/projects/{projectId}/simulation-runs"
 _PAGE, _MOST = 20, 100
-_KEPT = 64
 _JSON = "application/json"
 _WIDTHS = (60, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
-_STATUSES = {
-    "running": "STATUS_RUNNING",
-    "completed": "STATUS_COMPLETED",
-    "cancelled": "STATUS_CANCELLED",
-}
-
-Project = Annotated[str, Path(alias="projectId", max_length=200)]
-RunId = Annotated[str, Path(alias="simulationRunId", max_length=200)]
 Status = Literal[
     "STATUS_PENDING_UPLOAD",
     "STATUS_GENERATING",
@@ -51,7 +39,6 @@ Status = Literal[
     "STATUS_FAILED",
     "STATUS_CANCELLED",
 ]
-Mode = Literal["SIMULATION_MODE_UNSPECIFIED", "SIMULATION_MODE_TEXT", "SIMULATION_MODE_AUDIO"]
 _StatusQuery = Annotated[Status | None, Query()]
 _ModeQuery = Annotated[Mode | None, Query()]
 _Text = Annotated[str | None, Query(max_length=200)]
@@ -90,10 +77,6 @@ class Buckets(BaseModel):
     interval: str
 
 
-class Nothing(BaseModel):
-    """An empty object."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """Which runs are meant; the window is half open."""
@@ -104,53 +87,25 @@ class Wanted:
     agent: str | None
     mode: str | None
 
-    def fits(self, row: Row) -> bool:
-        made = _made(row)
+    def fits(self, one: Entry) -> bool:
         return (
-            made is not None
-            and self.start <= made < self.end
-            and self.status in (None, _status(row))
-            and self.agent in (None, row.agent)
+            self.start <= one.made < self.end
+            and self.status in (None, one.status)
+            and self.agent in (None, one.agent)
             and self.mode != "SIMULATION_MODE_TEXT"
         )
 
 
-class Documents:
-    """Runs in LiveKit's shape, those asked for last kept for as long as nothing changed."""
-
-    def __init__(self, library: Library) -> None:
-        self._library = library
-        self._lock = Lock()
-        self._kept: OrderedDict[str, dict[str, Json]] = OrderedDict()
-
-    def of(self, row: Row, project: str) -> dict[str, Json]:
-        """``{"version", "run", "summary"?}`` of a run."""
-        key = f"{row.id} {self._library.stamp(row)}"
-        with self._lock:
-            found = self._kept.get(key)
-        if found is None:
-            place = self._library.place(row).path
-            found = livekit.report(self._library.subject(row), place)
-            with self._lock:
-                self._kept[key] = found
-                while len(self._kept) > _KEPT:
-                    self._kept.popitem(last=False)
-        run = found["run"]
-        assert isinstance(run, dict)
-        return {**found, "run": {**run, "projectId": project}}
-
-
-def routes(library: Library) -> APIRouter:
+def routes(entries: Entries) -> APIRouter:
     """The paths over one library."""
     api = APIRouter(tags=["LiveKit-shaped"])
-    documents = Documents(library)
-    _many(api, library, documents)
-    _single(api, library, documents)
+    _many(api, entries)
+    _single(api, entries)
     return api
 
 
-def _many(api: APIRouter, library: Library, documents: Documents) -> None:
-    @api.get(_BASE, response_model=RunItems, responses=refusing(400, 409), summary="List runs")
+def _many(api: APIRouter, entries: Entries) -> None:
+    @api.get(BASE, response_model=RunItems, responses=refusing(400, 409), summary="List runs")
     def listed(
         project: Project,
         cursor: Annotated[str | None, Query(alias="page.cursor", max_length=200)] = None,
@@ -165,18 +120,18 @@ def _many(api: APIRouter, library: Library, documents: Documents) -> None:
         wanted = Wanted(
             start=window[0], end=window[1], status=status, agent=agent or None, mode=mode
         )
-        found = _after([row for row in library.rows() if wanted.fits(row)], cursor)
+        found = _after([one for one in entries.all() if wanted.fits(one)], cursor)
         shown = found[: min(size or _PAGE, _MOST)]
         more = len(found) > len(shown)
         info: dict[str, Json] = {
-            "nextCursor": run_id(shown[-1].id) if more else "",
+            "nextCursor": shown[-1].id if more else "",
             "hasMore": more,
         }
-        items: list[Json] = [_item(documents.of(row, project)) for row in shown]
+        items: list[Json] = [_item(entries.run(one, project)) for one in shown]
         return _answer({"items": items, "pageInfo": info})
 
     @api.get(
-        f"{_BASE}:counts", response_model=Buckets, responses=refusing(400), summary="Count runs"
+        f"{BASE}:counts", response_model=Buckets, responses=refusing(400), summary="Count runs"
     )
     def counted(
         project: Project,
@@ -193,55 +148,43 @@ def _many(api: APIRouter, library: Library, documents: Documents) -> None:
         if last <= first:
             raise _invalid("endTime is not after startTime", "endTime")
         wanted = Wanted(start=first, end=last, status=status, agent=agent or None, mode=mode)
-        return _answer(buckets([row for row in library.rows() if wanted.fits(row)], first, last))
+        return _answer(
+            buckets([one.made for one in entries.all() if wanted.fits(one)], first, last)
+        )
 
 
-def _single(api: APIRouter, library: Library, documents: Documents) -> None:
+def _single(api: APIRouter, entries: Entries) -> None:
     @api.get(
-        f"{_BASE}/{{simulationRunId}}",
+        f"{BASE}/{{simulationRunId}}",
         response_model=OneRun,
         responses=refusing(400, 404, 409),
         summary="Get a run",
     )
     def got(project: Project, id: RunId) -> Response:
-        return _answer({"run": documents.of(_row(library, id), project)["run"]})
+        return _answer({"run": entries.run(entries.by_id(id), project)})
 
     @api.get(
-        f"{_BASE}/{{simulationRunId}}/summary",
+        f"{BASE}/{{simulationRunId}}/summary",
         response_model=OneSummary,
         responses=refusing(400, 404, 409),
         summary="Get a run's summary",
     )
     def summary(project: Project, id: RunId) -> Response:
-        row = _row(library, id)
-        if row.status == "running":
+        entry = entries.by_id(id)
+        if not entry.over:
             raise Refusal(400, "FailedPrecondition", "the run is in progress")
-        found = documents.of(row, project).get("summary")
-        if not isinstance(found, dict):
+        found = entries.summary(entry)
+        if found is None:
             raise Refusal(404, "NotFound", "the run has no summary")
         return _answer({"summary": found})
-
-    @api.post(
-        f"{_BASE}/{{simulationRunId}}:cancel",
-        response_model=Nothing,
-        responses=refusing(400, 404, 408, 409, 413),
-        summary="Stop a run that has not finished",
-    )
-    def cancel(project: Project, id: RunId) -> Response:
-        row = _row(library, id)
-        if row.status == "running":
-            ask_to_stop(library.place(row))
-        return _answer({})
 
 
 def _answer(value: dict[str, Json]) -> Response:
     return Response(strict(value), media_type=_JSON)
 
 
-def _item(document: dict[str, Json]) -> Json:
+def _item(run: dict[str, Json]) -> Json:
     """A run as a list has it: its counts, but neither jobs nor scenarios."""
-    run = document["run"]
-    assert isinstance(run, dict)
     group = run.get("scenarioGroup")
     kept = {name: value for name, value in run.items() if name != "jobs"}
     if isinstance(group, dict):
@@ -249,24 +192,13 @@ def _item(document: dict[str, Json]) -> Json:
     return kept
 
 
-def _row(library: Library, id: str) -> Row:
-    for row in library.rows():
-        if id in (run_id(row.id), row.id):
-            return row
-    raise Refusal(404, "NotFound", "there is no such run")
-
-
-def _after(rows: Sequence[Row], cursor: str | None) -> Sequence[Row]:
+def _after(found: Sequence[Entry], cursor: str | None) -> Sequence[Entry]:
     if not cursor:
-        return rows
-    for at, row in enumerate(rows):
-        if run_id(row.id) == cursor:
-            return rows[at + 1 :]
+        return found
+    for at, one in enumerate(found):
+        if one.id == cursor:
+            return found[at + 1 :]
     raise _invalid("the cursor names no run of this list", "page.cursor")
-
-
-def _status(row: Row) -> str:
-    return _STATUSES.get(row.status, "STATUS_FAILED")
 
 
 def _window(start: str | None, end: str | None) -> tuple[datetime, datetime]:
@@ -283,8 +215,8 @@ def _window(start: str | None, end: str | None) -> tuple[datetime, datetime]:
     return first, last
 
 
-def buckets(rows: Sequence[Row], start: datetime, end: datetime) -> dict[str, Json]:
-    """A histogram of these runs: at most 60 buckets of a minute or more, empty ones left out.
+def buckets(times: Sequence[datetime], start: datetime, end: datetime) -> dict[str, Json]:
+    """A histogram of these times: at most 60 buckets of a minute or more, empty ones left out.
 
     Widths are whole minutes, hours or days, and buckets begin at their multiples (UTC).
     """
@@ -295,10 +227,8 @@ def buckets(rows: Sequence[Row], start: datetime, end: datetime) -> dict[str, Js
         86_400 * max(days, 1),
     )
     counts: Counter[int] = Counter()
-    for row in rows:
-        made = _made(row)
-        if made is not None:
-            counts[math.floor(made.timestamp() / width)] += 1
+    for made in times:
+        counts[math.floor(made.timestamp() / width)] += 1
     told: list[Json] = [
         {"bucketStart": _stamp(at * width), "count": str(counts[at])} for at in sorted(counts)
     ]
@@ -310,23 +240,11 @@ def _stamp(seconds: int) -> str:
     return then.isoformat().replace("+00:00", "Z")
 
 
-def _made(row: Row) -> datetime | None:
-    try:
-        return _aware(row.created_at) if row.status != "damaged" else None
-    except ValueError:
-        return None
-
-
 def _moment(text: str, name: str) -> datetime:
     try:
-        return _aware(text).astimezone(UTC)
+        return aware(text).astimezone(UTC)
     except (ValueError, OverflowError):
         raise _invalid(f"{name} is no time, want like 2026-01-15T00:00:00Z", name) from None
-
-
-def _aware(text: str) -> datetime:
-    found = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _invalid(message: str, param: str) -> Refusal:
