@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from pathlib import Path
 
 from duplex.clock import real_pause, wall_seconds
@@ -42,21 +43,23 @@ class Streams:
 
     def follow(
         self, library: Library, id: str, *, after: int, gone: Callable[[], bool] = lambda: False
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         """The events of a run after the one numbered ``after``. Raises Refusal."""
         return self.counted(_events(self._looks, library, id, after, gone))
 
-    def counted(self, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    def counted(self, events: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         """A stream that counts while somebody takes from it. Raises Refusal."""
         if self._open >= MOST_STREAMS:
             raise Refusal(429, "too_many_streams", f"{MOST_STREAMS} streams are open")
         return self._counted(events)
 
-    async def _counted(self, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _counted(self, events: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         self._open += 1
         try:
-            async for event in events:
-                yield event
+            # Whatever the stream keeps is let go with it, not when it is collected.
+            async with aclosing(events):
+                async for event in events:
+                    yield event
         finally:
             self._open -= 1
 
@@ -80,7 +83,7 @@ class _Looks:
 
 async def _events(
     looks: _Looks, library: Library, id: str, after: int, gone: Callable[[], bool]
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     told_at = wall_seconds()
     status = ""
     while not gone():

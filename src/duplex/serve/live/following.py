@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from duplex.clock import real_pause, wall_seconds
@@ -35,12 +35,12 @@ class Calls:
         self._streams = streams
         self._watches: dict[tuple[str, str], _Watch] = {}
 
-    def follow(self, run: str, call: str) -> AsyncIterator[bytes]:
+    def follow(self, run: str, call: str) -> AsyncGenerator[bytes, None]:
         """The events of a call until it is over. Raises Refusal."""
         going_on(self._library, run, call)
         return self._streams.counted(self._events(run, call))
 
-    async def _events(self, run: str, call: str) -> AsyncIterator[bytes]:
+    async def _events(self, run: str, call: str) -> AsyncGenerator[bytes, None]:
         key = (run, call)
         watch = self._watches.setdefault(key, _Watch(library=self._library, run=run, call=call))
         watch.followers += 1
@@ -107,7 +107,7 @@ class _Watch:
         self.heard = self.hearing.look()
 
 
-async def _told(watch: _Watch) -> AsyncIterator[bytes]:
+async def _told(watch: _Watch) -> AsyncGenerator[bytes, None]:
     """What one follower is told: everything once, then what changes."""
     yield _event("call", {"run": watch.run, "call": watch.call, "step_ms": STEP_MS})
     before, levels_at = Heard(), None

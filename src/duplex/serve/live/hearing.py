@@ -63,10 +63,10 @@ class Hearing:
         self._place = place
         self._call = call
         self._policy = TimingPolicy(response_deadline_ms=options.response_deadline_ms)
-        self._lines = Lines(place.events(call))
+        self._lines = Lines(place.path, place.events(call))
         folder = place.audio(call)
         names = {Side.CALLER: CALLER_SOURCE, Side.ASSISTANT: ASSISTANT_SOURCE}
-        self._stems = {side: Frames(folder / name, 1) for side, name in names.items()}
+        self._stems = {side: Frames(place.path, folder / name, 1) for side, name in names.items()}
         self._events: dict[int, Event] = {}
         self._ears: _Ears | None = None
         self._heard = Heard()

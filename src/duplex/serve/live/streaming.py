@@ -8,7 +8,7 @@ itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Literal
 
 from duplex.clock import real_pause, wall_seconds
@@ -30,16 +30,16 @@ _SIDES = {"caller": 0, "assistant": 1}
 
 def sound(
     library: Library, streams: Streams, run: str, call: str, hear: Hear, from_ms: int | None
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """A call's sound from ``from_ms``, or from now on. Raises Refusal."""
     place = library.place(going_on(library, run, call).row)
-    frames = Frames(place.audio(call) / CONVERSATION, 2)
+    frames = Frames(place.path, place.audio(call) / CONVERSATION, 2)
     return streams.counted(_sound(library, run, call, frames, hear, from_ms))
 
 
 async def _sound(
     library: Library, run: str, call: str, frames: Frames, hear: Hear, from_ms: int | None
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     checked, over = wall_seconds(), False
     there = await asyncio.to_thread(frames.there)
     while frames.rate_hz is None and not over:

@@ -1,13 +1,14 @@
 """Files that grow, read on from where one was: whole lines, whole frames.
 
-What a header claims is there, so no more than that is read; a file that is not there yet
-gives nothing. It keeps no file open.
+What a header claims is there, so no more than that is read; a file that is not there
+yet, or that a link leads out of its run's folder to, gives nothing. It keeps none open.
 """
 
 from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -19,14 +20,15 @@ _MOST_BYTES = 8 << 20
 class Lines:
     """Lines of a text file that were not given yet."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, run: Path, path: Path) -> None:
+        self._run = run
         self._path = path
         self._at = 0
 
     def read(self) -> list[bytes]:
         """The next whole lines, at most 8 MiB of them."""
         try:
-            with self._path.open("rb") as file:
+            with _opened(self._run, self._path) as file:
                 file.seek(self._at)
                 found = file.read(_MOST_BYTES)
         except OSError:
@@ -40,7 +42,8 @@ class Lines:
 class Frames:
     """Frames of a WAV of ours that were not given yet."""
 
-    def __init__(self, path: Path, channels: int) -> None:
+    def __init__(self, run: Path, path: Path, channels: int) -> None:
+        self._run = run
         self._path = path
         self._channels = channels
         self._at = 0
@@ -55,7 +58,7 @@ class Frames:
     def there(self) -> int:
         """Frames that are there and not given yet."""
         try:
-            with self._path.open("rb") as file:
+            with _opened(self._run, self._path) as file:
                 return max(0, self._declared(file.read(HEADER_BYTES)) - self._at)
         except OSError:
             return 0
@@ -67,7 +70,7 @@ class Frames:
         """The next frames, int16 of shape (n, channels) with ``n <= most``."""
         width = 2 * self._channels
         try:
-            with self._path.open("rb") as file:
+            with _opened(self._run, self._path) as file:
                 count = min(most, self._declared(file.read(HEADER_BYTES)) - self._at)
                 if count <= 0:
                     return np.zeros((0, self._channels), np.int16)
@@ -89,3 +92,11 @@ class Frames:
             return 0
         self.rate_hz = int(rate_hz)
         return int(size) // (2 * self._channels)
+
+
+def _opened(run: Path, path: Path) -> BinaryIO:
+    """A regular file below a run's folder; raises OSError for any other."""
+    real = path.resolve(strict=True)
+    if not real.is_relative_to(run.resolve(strict=True)) or not real.is_file():
+        raise OSError(f"{path.name} is no file of its run")
+    return real.open("rb")
