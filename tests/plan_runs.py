@@ -87,7 +87,10 @@ def options(folder: Path, factory: str = "answers", **more: object) -> dict[str,
 
 
 def runner(folder: Path, factory: str = "answers", **more: object) -> Runner:
-    return Runner(make(options(folder, factory, **more)))
+    asked = options(folder, factory, **more)
+    if str(more.get("sweep", "")).startswith("assistant="):
+        del asked["assistant"]
+    return Runner(make(asked))
 
 
 def case_of(result: Result) -> Mapping[str, Json]:

@@ -94,6 +94,7 @@ HELPERS = {
     "assessing": "runner",
     "judging": "runner",
     "judge_options": "runner",
+    "questions": "runner",
     "own_functions": "runner",
     "about_run": "runner",
     "discretion": "runner",

@@ -10,15 +10,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import Field, Strict, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, Strict, ValidationError, model_validator
 
 from duplex.errors import InputError
 from duplex.model_options import Effort, ModelOptions
 from duplex.models.place import check_url
 from duplex.option_faults import option_fault
+from duplex.questions import read_question
+from duplex.scenario import Question
 from duplex.values import Json
 
 MOST_REPETITIONS = 15
+
+
+def _spelled(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return read_question(value)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
+Asked = Annotated[Question, BeforeValidator(_spelled)]
 
 
 class JudgeOptions(ModelOptions):
@@ -30,6 +44,7 @@ class JudgeOptions(ModelOptions):
     judge_reasoning_effort: Effort | None = None
     judge_repetitions: int = Field(default=1, ge=1, le=MOST_REPETITIONS)
     check_function: Annotated[tuple[str, ...], Strict(False)] = ()
+    question: Annotated[tuple[Asked, ...], Strict(False)] = ()
 
     @model_validator(mode="after")
     def _judge_has_a_place(self) -> JudgeOptions:
@@ -49,6 +64,14 @@ class JudgeOptions(ModelOptions):
             raise ValueError(str(error)) from None
         return self
 
+    @model_validator(mode="after")
+    def _questions_differ(self) -> JudgeOptions:
+        ids = [one.id for one in self.question]
+        twice = next((id for at, id in enumerate(ids) if id in ids[:at]), None)
+        if twice is not None:
+            raise ValueError(f'question "{twice}" is there twice')
+        return self
+
     @property
     def judged(self) -> bool:
         """Whether a model is asked about the calls."""
@@ -59,6 +82,8 @@ class JudgeOptions(ModelOptions):
         own: dict[str, Json] = {}
         if self.check_function:
             own["check_functions"] = list(self.check_function)
+        if self.question:
+            own["questions"] = [one.model_dump(mode="json") for one in self.question]
         if not self.judged:
             return own
         asked: dict[str, Json] = {

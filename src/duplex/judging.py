@@ -8,7 +8,7 @@ time; a call is over when it is judged. The runner and ``duplex grade`` drive it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from duplex.clock import WallClock
@@ -18,9 +18,13 @@ from duplex.grading.judging import (
     JudgeCase,
     Judgement,
     ask_of,
+    ask_questions,
     decide,
+    decide_answers,
     failed,
+    read_answers,
     read_vote,
+    unanswered,
 )
 from duplex.judge_options import JudgeOptions
 from duplex.models.client import ModelClient, ModelError, Waited
@@ -32,6 +36,7 @@ from duplex.protocols.model_values import Ask
 
 JUDGE_TIMEOUT_MS = 120_000
 """Longest that one answer of a judge may take; a whole judgement is some hundred words."""
+Read = Callable[[str, JudgeCase], Cast]
 UNREACHABLE = frozenset({"unreachable", "redirect"})
 
 
@@ -58,22 +63,27 @@ class ModelJudge:
 
     async def judge(self, case: JudgeCase) -> Judgement:
         if not case.assistant_turns:
-            return failed(self.model, case, "the assistant said nothing that could be judged")
-        return decide(self.model, case, await self._casts(case))
+            nothing = "the assistant said nothing that could be judged"
+            return replace(failed(self.model, case, nothing), questions=unanswered(case, nothing))
+        found = decide(self.model, case, await self._casts(ask_of(case), read_vote, case))
+        if not case.questions:
+            return found
+        casts = await self._casts(ask_questions(case), read_answers, case)
+        return replace(found, questions=decide_answers(case, casts), question_casts=tuple(casts))
 
-    async def _casts(self, case: JudgeCase) -> Sequence[Cast]:
+    async def _casts(self, ask: Ask, read: Read, case: JudgeCase) -> Sequence[Cast]:
         """Ask side by side; the limiter keeps a host from being asked too much."""
-        ask = ask_of(case)
         if not self._answered:
             # Nobody waits five times over for a server that is not there.
-            first = await self._cast(ask, case)
+            first = await self._cast(ask, read, case)
             if first.code in UNREACHABLE:
                 return [first]
-            rest = [self._cast(ask, case) for _ in range(self._repetitions - 1)]
+            rest = [self._cast(ask, read, case) for _ in range(self._repetitions - 1)]
             return [first, *await asyncio.gather(*rest)]
-        return await asyncio.gather(*(self._cast(ask, case) for _ in range(self._repetitions)))
+        times = range(self._repetitions)
+        return await asyncio.gather(*(self._cast(ask, read, case) for _ in times))
 
-    async def _cast(self, ask: Ask, case: JudgeCase) -> Cast:
+    async def _cast(self, ask: Ask, read: Read, case: JudgeCase) -> Cast:
         if self._gone is not None:
             return self._gone
         waits: list[Waited] = []
@@ -86,7 +96,7 @@ class ModelJudge:
             return lost
         self._answered = True
         if answer.status == "completed":
-            cast = read_vote(answer.text, case)
+            cast = read(answer.text, case)
         else:
             why = f"its answer was {answer.status}: {answer.problem or 'no reason given'}"
             cast = Cast(vote=None, problem=why, code=f"response_{answer.status}", reply=answer.text)

@@ -15,6 +15,7 @@ from pathlib import Path
 from duplex import sweeping
 from duplex.errors import InputError
 from duplex.options import RunOptions
+from duplex.questions import asked_about
 from duplex.scenario import Scenario
 from duplex.sweeping import Swept
 from duplex.verdict.attribution import MIN_ARM_CALLS
@@ -107,6 +108,7 @@ def _call(
     swept: Swept | None,
 ) -> PlannedCall:
     id = scenario.id
+    scenario = asked_about(scenario, options.question)
     if arm is not None and swept is not None:
         scenario = swept.scenario(arm, scenario, options)
         id += f".v{at + 1}"

@@ -29,6 +29,7 @@ from duplex.grading.own_checks import OwnCheck, checked_call, run_own
 from duplex.inputs import is_file
 from duplex.judge_options import JudgeOptions, judge_options
 from duplex.judging import Graders
+from duplex.questions import asked_about
 from duplex.recording import Recording
 from duplex.report import grade_report
 from duplex.results import schema
@@ -44,11 +45,12 @@ from duplex.results.stored import (
     scenarios_of,
 )
 from duplex.run_folder import RunFolder
-from duplex.scenario import Scenario
+from duplex.scenario import Question, Scenario
 from duplex.screen import plain
 from duplex.secret_values import environment_secrets
 from duplex.values import Json
 from duplex.verdict.block import blocks
+from duplex.verdict.criteria import question_check
 
 _FOLLOWS = frozenset({"verdict", "debrief", "comparison"})
 """Entries of ``run.duplex`` that follow from the grades of its calls."""
@@ -104,6 +106,8 @@ def _grade(
         if data is not None
         else scenarios_of(run)
     )
+    asked = tuple({one.id: one for one in (*_asked_before(run), *options.question)}.values())
+    found = {id: asked_about(one, asked) for id, one in found.items()}
     found = hidden_again(run, found)
     calls = asyncio.run(_all(folder, run, found, Graders(options), console))
     if not any(one.graded for one in calls):
@@ -112,6 +116,12 @@ def _grade(
     secretive = RunFolder(folder.path, secrets=environment_secrets())
     secretive.write_json(place / "results.json", written.model_dump(mode="json"))
     return GradedRun(run=written, calls=tuple(calls), folder=place)
+
+
+def _asked_before(run: schema.Run) -> list[Question]:
+    """Questions that the run put to all its calls."""
+    told = member(run.run.duplex, "models").get("questions")
+    return [Question.model_validate(one) for one in told] if isinstance(told, list) else []
 
 
 async def _all(
@@ -198,6 +208,17 @@ def _folder(path: Path) -> RunFolder:
     return RunFolder.open(path)
 
 
+def _plan(run: schema.Run, options: JudgeOptions) -> dict[str, Json]:
+    """The run's plan, with a check for every question that is asked now."""
+    plan = dict(member(run.run.duplex, "plan"))
+    pinned = plan.get("criteria")
+    stored = pinned if isinstance(pinned, list) else []
+    criteria: dict[str, Json] = {str(one["id"]): one for one in stored if isinstance(one, dict)}
+    for one in options.question:
+        criteria[one.check] = question_check(one).as_json()
+    return plan | {"criteria": list(criteria.values())}
+
+
 def _run(
     run: schema.Run, calls: Sequence[Regraded], folder: RunFolder, options: JudgeOptions
 ) -> schema.Run:
@@ -234,5 +255,6 @@ def _run(
         }
     )
     if isinstance(run.run.duplex.get("verdict"), dict):
+        ours["plan"] = _plan(run, options)
         ours.update(blocks(graded))
     return graded

@@ -101,6 +101,8 @@ class Runner:
         self._criteria = criteria.pinned(
             options.check,
             {one.id: one.duplex.checks or () for one in self.chosen},
+            questions={one.id: one.duplex.questions or () for one in self.chosen},
+            asked=options.question,
             task_rate=100 * needed(options.samples, options.pass_rate) / options.samples,
         )
         self._shared = Shared(options.seed, seat)

@@ -118,6 +118,7 @@ def run(
     judge_reasoning_effort: shared.JudgeEffort = None,
     judge_repetitions: shared.JudgeRepetitions = 1,
     check_function: shared.CheckFunction = None,
+    question: shared.AskedQuestion = None,
     allow_plain_http: shared.PlainHttp = False,
     turn_detection: Annotated[
         str, typer.Option(help="Of realtime sessions: server_vad, semantic_vad or manual.")

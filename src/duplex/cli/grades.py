@@ -43,6 +43,7 @@ def grade(
     judge_reasoning_effort: shared.JudgeEffort = None,
     judge_repetitions: shared.JudgeRepetitions = 1,
     check_function: shared.CheckFunction = None,
+    question: shared.AskedQuestion = None,
     allow_plain_http: shared.PlainHttp = False,
     config: Config = None,
     as_json: Json = False,
@@ -66,8 +67,10 @@ def grade(
     try:
         options = judge_options(given)
         if agreement:
-            if run_folder is not None or check_function:
-                raise InputError("--agreement measures a judge; it takes no run and no check")
+            if run_folder is not None or check_function or question:
+                raise InputError(
+                    "--agreement measures a judge; it takes no run, no check and no question"
+                )
             code = agreeing.command(options, cases=cases, as_json=as_json, console=talk())
         elif run_folder is None:
             raise InputError("want a run's folder to grade, or --agreement")

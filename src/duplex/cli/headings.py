@@ -72,6 +72,7 @@ HEADINGS: dict[str, tuple[str, ...]] = {
         "pass_rate",
         "check",
         "check_function",
+        "question",
         "judge",
         "judge_url",
         "judge_model",

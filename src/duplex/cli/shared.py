@@ -33,6 +33,13 @@ CheckFunction: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="Your own check, module:function; it may fail a call. Repeatable."),
 ]
+AskedQuestion: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Yes/no question put to the judge about every call, "
+        "[ID:] TEXT? [= yes|no] [@ SHARE%]; a check of the run. Repeatable."
+    ),
+]
 PlainHttp: TypeAlias = Annotated[
     bool, typer.Option(help="Let models elsewhere be asked over plain http.")
 ]

@@ -9,7 +9,7 @@ that failed fails a call, and none makes good for another.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from duplex.grading.evidence import Evidence
@@ -17,7 +17,7 @@ from duplex.grading.judging import Judgement, Quoted, Ruling
 from duplex.grading.matching import json_equal, state_satisfied
 from duplex.grading.procedure import ProcedureGrade, grade_procedure, grounded_line
 from duplex.grading.task import TaskCounts, count_task
-from duplex.scenario import Scenario
+from duplex.scenario import Question, Scenario
 from duplex.values import Json, Side
 
 Status = Literal["passed", "failed", "not_applicable", "not_assessed"]
@@ -107,6 +107,7 @@ def grade(
         _grounded_assistant_response(case),
         _semantic_outcome(judgement),
         _semantic_requirements(judgement),
+        *(_answered(one, judgement) for one in scenario.duplex.questions or ()),
         *own,
     )
     return Grade(checks=checks, counts=counts, procedure=procedure, judgement=judgement)
@@ -309,6 +310,23 @@ def _semantic_requirements(judgement: Judgement | None) -> Check:
     if open_ones:
         return _unjudged(name, f"The judge decided nothing: {open_ones[0].why}.")
     return _judged(name, True, "Every requirement that applies was met.", _quotes(ruled))
+
+
+def _answered(question: Question, judgement: Judgement | None) -> Check:
+    """Whether a question has the wanted answer; it is a check of the run and fails no call."""
+    asked: dict[str, Json] = {"question": question.question, "expected": question.expected}
+    ruling = None if judgement is None else judgement.answer(question.id)
+    if ruling is None or ruling.value is None:
+        told = "No judge was asked." if ruling is None else f"No answer: {ruling.why}."
+        return replace(_unjudged(question.check, f"{question.question} {told}"), evidence=asked)
+    judged = _judged(
+        question.check,
+        ruling.value == question.expected,
+        f"{ruling.value}: {ruling.reasoning}" if ruling.reasoning else ruling.value,
+        ruling.evidence,
+    )
+    evidence = {**asked, "answer": ruling.value, **judged.evidence}
+    return replace(judged, required=False, evidence=evidence)
 
 
 def _quotes(ruled: Sequence[tuple[str, Ruling[str]]]) -> list[Quoted]:

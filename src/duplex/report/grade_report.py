@@ -13,6 +13,7 @@ from duplex.results import schema
 from duplex.results.regraded import Regraded
 from duplex.results.run import headline
 from duplex.results.stored import member
+from duplex.scenario.options import QUESTION
 from duplex.screen import plain
 from duplex.values import Json
 
@@ -90,7 +91,7 @@ def _reasons(one: Regraded) -> Iterator[str]:
         return
     reasons, judged = member(one.now.duplex, "checks"), member(one.now.duplex, "judge")
     for check in one.now.assessment.checks:
-        asked = check.id.startswith(PREFIX) or (judged and check.id in _ASKED)
+        asked = check.id.startswith((PREFIX, QUESTION)) or (judged and check.id in _ASKED)
         if check.status == "failed" or (asked and check.status == "not_assessed"):
             why = member(reasons, check.id).get("reason")
             yield f"{_name(one)}: {check.id} {check.status.replace('_', ' ')}: {why}"

@@ -17,7 +17,7 @@ from duplex.scenario.model import (
     Simulation,
     Step,
 )
-from duplex.scenario.options import DuplexOptions, PersonaLevels, ScriptLine
+from duplex.scenario.options import DuplexOptions, PersonaLevels, Question, ScriptLine
 
 __all__ = [
     "AgendaItem",
@@ -33,6 +33,7 @@ __all__ = [
     "PersonaLevels",
     "PriorLine",
     "Procedure",
+    "Question",
     "Recorded",
     "Scenario",
     "ScenarioFile",

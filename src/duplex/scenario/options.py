@@ -1,8 +1,8 @@
 """The one object ``duplex`` that a scenario file may hold beside schema 1.0.
 
-It says how a call is held: rate, conditions, caller levels, who speaks first,
-scripted lines, seed and limits. It never says what is expected. Options given on
-the command line win over a scenario's, a scenario's over its dataset's.
+It says how a call is held and what is asked about it: rate, conditions, caller levels,
+who speaks first, scripted lines, seed, limits and questions. Options given on the command
+line win over a scenario's, a scenario's over its dataset's.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ INTO_MS = 1_000
 """Where an interruption or a murmur that names no time begins in the assistant's turn."""
 TENDENCY: dict[str, float] = {"off": 0.0, "occasional": 0.25, "frequent": 0.75}
 """The tendency a level stands for."""
+
+QUESTION = "question_"
+"""What the ids of questions' checks begin with."""
 
 _CHECK = re.compile(
     r"([^:<>=@]{1,100}:)?\s*"
@@ -123,6 +126,33 @@ class ScriptLine(_Options):
         return INTO_MS if self.into_ms is None and over and untimed else self.into_ms
 
 
+class Question(_Options):
+    """A yes/no question about a call, with the answer that is wanted.
+
+    ``description`` says what counts as which; ``min_pass_rate`` is the per cent of calls
+    that must have the wanted answer, None for the usual share.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+    question: Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")]
+    expected: Literal["yes", "no"] = "yes"
+    description: Annotated[str, Field(max_length=2_000)] = ""
+    min_pass_rate: Annotated[float, Field(ge=0, le=100)] | None = None
+
+    @property
+    def check(self) -> str:
+        """The id of its check in a call's grade."""
+        return f"{QUESTION}{self.id}"
+
+
+def _have_ids_of_their_own(questions: tuple[Question, ...]) -> tuple[Question, ...]:
+    ids = [one.id for one in questions]
+    twice = next((id for at, id in enumerate(ids) if id in ids[:at]), None)
+    if twice is not None:
+        raise PydanticCustomError("duplex", 'holds id "{id}" twice', {"id": twice})
+    return questions
+
+
 class DuplexOptions(_Options):
     """How a call is held; None is not said."""
 
@@ -141,6 +171,10 @@ class DuplexOptions(_Options):
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     checks: (
         Annotated[tuple[Annotated[str, AfterValidator(_is_check)], ...], Strict(False)] | None
+    ) = None
+    questions: (
+        Annotated[tuple[Question, ...], Strict(False), AfterValidator(_have_ids_of_their_own)]
+        | None
     ) = None
 
     def over(self, base: DuplexOptions) -> DuplexOptions:

@@ -142,7 +142,12 @@ def as_toml(options: RunOptions, name: str, runs: Path) -> str:
 
 
 def _toml(value: object) -> str:
-    """JSON is TOML for these values, but for one character."""
+    """JSON is TOML for these values, but for tables, nulls and one character."""
+    if isinstance(value, list):
+        return f"[{', '.join(_toml(one) for one in value)}]"
+    if isinstance(value, dict):
+        told = (f"{name} = {_toml(one)}" for name, one in value.items() if one is not None)
+        return f"{{{', '.join(told)}}}"
     return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
 
 

@@ -14,14 +14,17 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from duplex.errors import InputError
 from duplex.results import schema
+from duplex.scenario import Question
 from duplex.values import Json
 from duplex.verdict.case import CheckOutcome, Reading
 from duplex.verdict.expression import Expression, parse
 from duplex.verdict.readings import Unit, read
 
+V = TypeVar("V")
 DEFAULT_MIN_PASS_RATE = 80.0
 """Per cent of graded calls that must pass a check that names no share of its own."""
 TASK = "task_completed"
@@ -197,11 +200,14 @@ def pinned(
     texts: Iterable[str],
     own: Mapping[str, Iterable[str]] | None = None,
     *,
+    questions: Mapping[str, Iterable[Question]] | None = None,
+    asked: Iterable[Question] = (),
     task_rate: float = 100.0,
 ) -> tuple[Criterion, ...]:
     """All checks of a run: its task's, those asked for, then each scenario's ``own``.
 
-    Raises InputError for a check that cannot be read or was asked for twice.
+    ``asked`` are questions about all calls, ``questions`` those of each scenario. Raises
+    InputError for a check that cannot be read or was asked for twice.
     """
     found = {TASK: task_check(task_rate)}
     for text in texts:
@@ -209,17 +215,41 @@ def pinned(
         if criterion.id in found:
             raise InputError(f'check "{text}": {_twice(criterion, found[criterion.id])}')
         found[criterion.id] = criterion
-    asked = set(found)
-    for scenario, checks in (own or {}).items():
-        for text in checks:
-            criterion = read_check(text)
-            if criterion.id in asked:
+    for one in asked:
+        criterion = question_check(one)
+        if criterion.id in found:
+            raise InputError(f'question "{one.id}": its id is that of a check too')
+        found[criterion.id] = criterion
+    of_all = set(found)
+    theirs = {scenario: [read_check(text) for text in texts] for scenario, texts in _items(own)}
+    for scenario, ones in _items(questions):
+        theirs.setdefault(scenario, []).extend(question_check(one) for one in ones)
+    for scenario, criteria in theirs.items():
+        for criterion in criteria:
+            if criterion.id in of_all:
                 continue
             known = found.setdefault(criterion.id, criterion)
             if known.as_json() | {"scenarios": []} != criterion.as_json() | {"scenarios": []}:
-                raise InputError(f'check "{text}" of {scenario}: {known.scenarios[0]} has another')
+                what = f'check "{criterion.text}" of {scenario}'
+                raise InputError(f"{what}: {known.scenarios[0]} has another")
             found[criterion.id] = replace(known, scenarios=(*known.scenarios, scenario))
     return tuple(found.values())
+
+
+def _items(found: Mapping[str, Iterable[V]] | None) -> Iterable[tuple[str, Iterable[V]]]:
+    return (found or {}).items()
+
+
+def question_check(question: Question) -> Criterion:
+    """The check that a call's answer to a question is the wanted one."""
+    share = question.min_pass_rate
+    return replace(
+        read_check(f"check.{question.check}"),
+        id=question.check,
+        name=f"{question.question.strip()} ({question.expected})",
+        min_pass_rate=DEFAULT_MIN_PASS_RATE if share is None else share,
+        inherited=share is None,
+    )
 
 
 def _twice(criterion: Criterion, other: Criterion) -> str:

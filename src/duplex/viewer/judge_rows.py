@@ -27,9 +27,12 @@ def judge_rows(judge: Json, unknown: Json) -> list[Row]:
     if not found:
         return []
     problem = text(found.get("problem"))
-    if problem:
-        return [not_known("judgement", problem)]
-    return list(_rows(found, members(unknown)))
+    rows = [not_known("judgement", problem)] if problem else [*_rows(found, members(unknown))]
+    asked = objects(found.get("questions"))
+    return [
+        *rows,
+        *(_ruling(text(one.get("question")) or "question", one, "answer") for one in asked),
+    ]
 
 
 def judge_note(judge: Json) -> str:

@@ -7,6 +7,12 @@ the seam), so nothing here needs a socket.
 
 from duplex.grading.judging.case import JudgeCase, Turn, case_of
 from duplex.grading.judging.judgement import Cast, Judge, Judgement, Point, Quoted, Ruling
+from duplex.grading.judging.questions import (
+    ask_questions,
+    decide_answers,
+    read_answers,
+    unanswered,
+)
 from duplex.grading.judging.reading import read_vote
 from duplex.grading.judging.rubric import JUDGE_VERSION, ask_of
 from duplex.grading.judging.voting import decide, failed
@@ -22,8 +28,12 @@ __all__ = [
     "Ruling",
     "Turn",
     "ask_of",
+    "ask_questions",
     "case_of",
     "decide",
+    "decide_answers",
     "failed",
+    "read_answers",
     "read_vote",
+    "unanswered",
 ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from duplex.grading.evidence import Evidence, Spoken, ToolUse
-from duplex.scenario import Scenario
+from duplex.scenario import Question, Scenario
 from duplex.values import Json
 
 Who = Literal["caller", "assistant", "tool"]
@@ -49,6 +49,8 @@ class JudgeCase:
     required_tools: tuple[str, ...] = ()
     prohibited_tools: tuple[str, ...] = ()
     turns: tuple[Turn, ...] = ()
+    questions: tuple[Question, ...] = ()
+    """What is asked besides; a request of its own (``questions.py``)."""
 
     @property
     def assistant_turns(self) -> tuple[int, ...]:
@@ -96,6 +98,7 @@ def case_of(scenario: Scenario, evidence: Evidence) -> JudgeCase:
         required_tools=tuple(_wanted(one.name, one.arguments) for one in tools.required),
         prohibited_tools=tuple(_wanted(one.name, one.arguments) for one in tools.prohibited),
         turns=_turns(evidence),
+        questions=scenario.duplex.questions or (),
     )
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Generic, Literal, Protocol, TypeVar
 
 from duplex.grading.judging.case import JudgeCase
-from duplex.grading.judging.rubric import DIMENSIONS, FLAGS, JUDGE_VERSION
+from duplex.grading.judging.rubric import DIMENSIONS, FLAGS, JUDGE_VERSION, QUESTIONS_VERSION
+from duplex.scenario import Question
 from duplex.values import Json
 
 V = TypeVar("V", bound="str | float | bool")
@@ -106,10 +107,12 @@ class Vote:
 class Cast:
     """One time the judge was asked: its vote, or why there is none; ``code`` names the kind.
 
-    ``reply`` is what it answered, word for word.
+    Asked questions besides, it has ``answers`` and no vote. ``reply`` is what it answered,
+    word for word.
     """
 
     vote: Vote | None
+    answers: tuple[Ruling[str], ...] | None = None
     problem: str = ""
     code: str = ""
     reply: str = ""
@@ -118,13 +121,25 @@ class Cast:
 
     def as_json(self) -> dict[str, Json]:
         return {
-            "usable": self.vote is not None,
+            "usable": self.vote is not None or self.answers is not None,
             "problem": self.problem or None,
             "code": self.code or None,
             "reply": self.reply,
             "tokens": None if self.tokens is None else dict(self.tokens),
             "waited_seconds": round(self.waited_seconds, 3),
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What was made of one question that was asked besides."""
+
+    question: Question
+    ruling: Ruling[str]
+
+    def as_json(self) -> dict[str, Json]:
+        asked = self.question.model_dump(mode="json", include={"id", "question", "expected"})
+        return asked | self.ruling.as_json("answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +158,8 @@ class Judgement:
     going_well: tuple[Point, ...] = ()
     to_improve: tuple[Point, ...] = ()
     version: str = JUDGE_VERSION
+    questions: tuple[Answer, ...] = ()
+    question_casts: tuple[Cast, ...] = ()
 
     @property
     def usable(self) -> bool:
@@ -157,7 +174,7 @@ class Judgement:
 
     def tokens(self) -> dict[str, Json]:
         """Sum what all answers used; None for a count that any of them did not tell."""
-        used = [cast.tokens for cast in self.casts if cast.reply]
+        used = [cast.tokens for cast in (*self.casts, *self.question_casts) if cast.reply]
         names = ("input_tokens", "output_tokens", "total_tokens")
         return {name: _summed([one.get(name) if one else None for one in used]) for name in names}
 
@@ -193,6 +210,20 @@ class Judgement:
             "to_improve": [point.as_json() for point in self.to_improve],
             "tokens": self.tokens(),
             "votes": [cast.as_json() for cast in self.casts],
+            **self._answers(),
+        }
+
+    def answer(self, id: str) -> Ruling[str] | None:
+        """What was made of a question; None for one that was not asked."""
+        return next((one.ruling for one in self.questions if one.question.id == id), None)
+
+    def _answers(self) -> dict[str, Json]:
+        if not self.questions:
+            return {}
+        return {
+            "questions_version": QUESTIONS_VERSION,
+            "questions": [one.as_json() for one in self.questions],
+            "question_votes": [cast.as_json() for cast in self.question_casts],
         }
 
 

@@ -12,6 +12,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -21,6 +22,7 @@ from duplex.grading.judging.judgement import NOT_APPLICABLE, Cast, Point, Quoted
 from duplex.grading.judging.rubric import DIMENSIONS, FLAGS
 from duplex.values import Json
 
+S = TypeVar("S", bound=shapes.Part)
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 """What some models think aloud before they answer; a draft in it is no judgement."""
 _BEGINNING = re.compile(r'\{\s*"')
@@ -44,10 +46,16 @@ class Unusable(Exception):
 def read_vote(text: str, case: JudgeCase) -> Cast:
     """Read one reply on ``case``."""
     try:
-        return Cast(vote=_vote(_shaped(_object(text)), case), reply=text[:REPLY_LIMIT])
+        told = shaped(shapes.Reply, object_in(text))
+        return Cast(vote=_vote(told, case), reply=text[:REPLY_LIMIT])
     except Unusable as fault:
-        problem = f"its answer {fault}"
-        return Cast(vote=None, problem=problem, code=fault.code, reply=text[:REPLY_LIMIT])
+        return unusable(fault, text)
+
+
+def unusable(fault: Unusable, text: str) -> Cast:
+    """What is kept of a reply that is no vote."""
+    problem = f"its answer {fault}"
+    return Cast(vote=None, problem=problem, code=fault.code, reply=text[:REPLY_LIMIT])
 
 
 def occurs(quote: str, text: str) -> bool:
@@ -68,8 +76,8 @@ def _folded(text: str) -> str:
 # -- text into an object -------------------------------------------------------
 
 
-def _object(text: str) -> dict[str, Json]:
-    """Find the one JSON object of a reply."""
+def object_in(text: str, member: str = "dimensions") -> dict[str, Json]:
+    """Find the one JSON object of a reply, which has this member."""
     text = _THOUGHT.sub("", text, count=1)
     if not text.strip():
         raise Unusable("unreadable", "is empty")
@@ -85,7 +93,7 @@ def _object(text: str) -> dict[str, Json]:
         except (ValueError, RecursionError):
             pass
         place = _BEGINNING.search(text, end)
-    whole = [one for one in found if "dimensions" in one]
+    whole = [one for one in found if member in one]
     if len(whole) > 1 and any(one != whole[0] for one in whole):
         raise Unusable("contradiction", "holds two judgements that differ")
     if not whole:
@@ -110,9 +118,10 @@ def _no_constant(name: str) -> Json:
 _DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant)
 
 
-def _shaped(found: dict[str, Json]) -> shapes.Reply:
+def shaped(shape: type[S], found: dict[str, Json]) -> S:
+    """An object in the shape that was asked for."""
     try:
-        return shapes.Reply.model_validate(found)
+        return shape.model_validate(found)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -220,19 +229,23 @@ class _Reader:
     def _quotes(
         self, where: str, told: Iterable[shapes.Quote], *, needed: bool
     ) -> tuple[Quoted, ...]:
-        """Look every quote up; a claim that needs evidence must have some."""
-        found = []
-        for one in told:
-            turn = self._case.turn(one.turn)
-            if turn is None:
-                raise Unusable("misquoted", f"cites turn {one.turn} for {where}: there is none")
-            if not occurs(one.quote, turn.text):
-                shown = re.sub(r"\s+", " ", one.quote)[:80]
-                why = f"quotes for {where} what turn {one.turn} does not say: {shown!r}"
-                raise Unusable("misquoted", why)
-            found.append(
-                Quoted(turn=one.turn, quote=one.quote, who=turn.who, start_ms=turn.start_ms)
-            )
-        if needed and not found:
-            raise Unusable("unfounded", f"cites nothing for {where}")
-        return tuple(found)
+        return looked_up(self._case, where, told, needed=needed)
+
+
+def looked_up(
+    case: JudgeCase, where: str, told: Iterable[shapes.Quote], *, needed: bool
+) -> tuple[Quoted, ...]:
+    """Look every quote up; a claim that needs evidence must have some."""
+    found = []
+    for one in told:
+        turn = case.turn(one.turn)
+        if turn is None:
+            raise Unusable("misquoted", f"cites turn {one.turn} for {where}: there is none")
+        if not occurs(one.quote, turn.text):
+            shown = re.sub(r"\s+", " ", one.quote)[:80]
+            why = f"quotes for {where} what turn {one.turn} does not say: {shown!r}"
+            raise Unusable("misquoted", why)
+        found.append(Quoted(turn=one.turn, quote=one.quote, who=turn.who, start_ms=turn.start_ms))
+    if needed and not found:
+        raise Unusable("unfounded", f"cites nothing for {where}")
+    return tuple(found)

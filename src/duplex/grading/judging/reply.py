@@ -100,6 +100,17 @@ class Reply(Part):
     to_improve: list[Noted]
 
 
+class Answered(Reasoned):
+    number: int
+    answer: Literal["yes", "no", "cannot_tell"]
+
+
+class Answers(Part):
+    """One whole answer to questions that were asked besides."""
+
+    answers: list[Answered]
+
+
 _GOOD_ENDS = re.compile(
     r"\b(all|every)( of)?( the| its)? (criteria|criterion|requirements?|conditions?|goals?)"
     r"( \w+){0,2} (met|fulfilled|satisfied|reached)\b"

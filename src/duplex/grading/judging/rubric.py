@@ -16,6 +16,8 @@ from duplex.protocols.model_values import Ask, Message, Shape
 from duplex.values import Json
 
 JUDGE_VERSION = "duplex-judge-v1"
+QUESTIONS_VERSION = "duplex-questions-v1"
+"""The same of what is asked besides (``questions.py``)."""
 SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)
 CONCISENESS = (0.0, 0.5, 1.0)
 DIMENSIONS: Mapping[str, str] = {
@@ -113,57 +115,59 @@ def answer_schema() -> dict[str, Json]:
     """The shape of an answer; reasoning stands before every verdict."""
     score: dict[str, Json] = {"type": ["number", "null"], "enum": [*SCORES, None]}
     rated = _reasoned(score=score)
-    understood = _reasoned(verdict=_one_of("pass", "fail"), score=score)
+    understood = _reasoned(verdict=one_of("pass", "fail"), score=score)
     dimensions: dict[str, Json] = {
         name: understood if name == "task_understanding" else rated for name in DIMENSIONS
     }
     requirement: dict[str, Json] = {
         "number": {"type": "integer"},
-        **_members(_reasoned(verdict=_one_of("met", "not_met", "not_applicable"))),
+        **reasoned(verdict=one_of("met", "not_met", "not_applicable")),
     }
     turn: dict[str, Json] = {
         "turn": {"type": "integer"},
         "score": {"type": "number", "enum": [*CONCISENESS]},
     }
     point: dict[str, Json] = {"text": {"type": "string"}, "evidence": _evidence()}
-    return _object(
+    return object_of(
         {
-            "dimensions": _object(dimensions),
-            "requirements": _list(_object(requirement)),
-            "conciseness": _list(_object(turn)),
-            "flags": _object({name: _reasoned(present={"type": "boolean"}) for name in FLAGS}),
-            "going_well": _list(_object(point)),
-            "to_improve": _list(_object(point)),
+            "dimensions": object_of(dimensions),
+            "requirements": listed(object_of(requirement)),
+            "conciseness": listed(object_of(turn)),
+            "flags": object_of({name: _reasoned(present={"type": "boolean"}) for name in FLAGS}),
+            "going_well": listed(object_of(point)),
+            "to_improve": listed(object_of(point)),
         }
     )
 
 
+def reasoned(**decision: Json) -> dict[str, Json]:
+    """Members of a decision, its reasoning and evidence before it."""
+    return {"reasoning": {"type": "string"}, "evidence": _evidence(), **decision}
+
+
 def _reasoned(**decision: Json) -> dict[str, Json]:
-    return _object({"reasoning": {"type": "string"}, "evidence": _evidence(), **decision})
+    return object_of(reasoned(**decision))
 
 
 def _evidence() -> dict[str, Json]:
-    return _list(_object({"turn": {"type": "integer"}, "quote": {"type": "string"}}))
+    return listed(object_of({"turn": {"type": "integer"}, "quote": {"type": "string"}}))
 
 
-def _one_of(*values: str) -> dict[str, Json]:
+def one_of(*values: str) -> dict[str, Json]:
+    """The schema of one of these texts."""
     return {"type": "string", "enum": [*values]}
 
 
-def _list(items: dict[str, Json]) -> dict[str, Json]:
+def listed(items: dict[str, Json]) -> dict[str, Json]:
+    """The schema of a list."""
     return {"type": "array", "items": items}
 
 
-def _object(members: Mapping[str, Json]) -> dict[str, Json]:
+def object_of(members: Mapping[str, Json]) -> dict[str, Json]:
+    """The schema of an object that has all these members and no other."""
     return {
         "type": "object",
         "properties": dict(members),
         "required": list(members),
         "additionalProperties": False,
     }
-
-
-def _members(schema: Mapping[str, Json]) -> dict[str, Json]:
-    members = schema["properties"]
-    assert isinstance(members, dict)
-    return members

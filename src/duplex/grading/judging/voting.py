@@ -69,6 +69,17 @@ def failed(model: str, case: JudgeCase, why: str, casts: Sequence[Cast] = ()) ->
     )
 
 
+def majority(told: Sequence[Ruling[W]], asked: int) -> Ruling[W]:
+    """The value that more than half of all the times asked have."""
+    counted = Counter(one.value for one in told)
+    value, most = counted.most_common(1)[0]
+    if 2 * most <= asked:
+        shown = ", ".join(f"{_shown(one)} {count}" for one, count in counted.most_common())
+        return Ruling(value=None, why=f"the votes contradict each other: {shown}")
+    first = next(one for one in told if one.value == value)
+    return Ruling(value=value, reasoning=first.reasoning, evidence=first.evidence)
+
+
 class _Count:
     def __init__(self, votes: Sequence[Vote], asked: int) -> None:
         self.votes = votes
@@ -76,13 +87,7 @@ class _Count:
 
     def verdict(self, told: Sequence[Ruling[W]]) -> Ruling[W]:
         """The value that more than half of all votes have."""
-        counted = Counter(one.value for one in told)
-        value, most = counted.most_common(1)[0]
-        if 2 * most <= self._asked:
-            shown = ", ".join(f"{_shown(one)} {count}" for one, count in counted.most_common())
-            return Ruling(value=None, why=f"the votes contradict each other: {shown}")
-        first = next(one for one in told if one.value == value)
-        return Ruling(value=value, reasoning=first.reasoning, evidence=first.evidence)
+        return majority(told, self._asked)
 
     def score(self, told: Sequence[Ruling[float]]) -> Ruling[float]:
         """The median of the scores, if most votes have one and they lie close together."""
