@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -425,6 +426,27 @@ async def test_a_run_that_waits_an_hour_for_its_source_has_failed(tmp_path: Path
     assert refused(none, "NotFound", 404)
     assert [one["count"] for one in failed["buckets"]] == ["2"]
     assert not (server.runs / FOLDER / id / "source.tar.gz").exists()
+
+
+async def test_what_came_to_nothing_is_forgotten_and_what_has_a_run_is_not(server: Server) -> None:
+    simulations = server.creator.simulations
+    async with server.http() as http:
+        kept = (await created(http, scenarioGroup=GROUP))["simulationRunId"]
+        gone = (await created(http, scenarioGroup=GROUP))["simulationRunId"]
+        lost = await created(http)
+        place = server.runs / FOLDER / lost["simulationRunId"]
+        (place / "upload-0123.tmp").write_text("half of a source, and its server was killed")
+        shutil.rmtree(server.runs / "begun_2")
+        server.time += 3601
+        simulations.tidy(server.runs)
+        ids = {one.id for one in simulations.all()}
+        assert ids == {kept, lost["simulationRunId"]}
+        assert [one.name for one in place.iterdir()] == ["record.json"]
+        assert (await http.get(f"{BASE}/{gone}")).status_code == 404
+        server.time += 46 * 86_400
+        simulations.tidy(server.runs)
+    assert {one.id for one in simulations.all()} == {kept}
+    assert {one.name for one in (server.runs / FOLDER).iterdir()} == {kept}
 
 
 async def test_without_a_model_nothing_is_confirmed_and_nothing_lost(server: Server) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from pathlib import Path as FilePath
@@ -56,7 +55,7 @@ class _Going:
             if self._count >= MOST_UPLOADS:
                 raise Refusal(429, "ResourceExhausted", f"{MOST_UPLOADS} uploads are under way")
             self._count += 1
-            path = self._simulations.place(record) / f"upload-{secrets.token_hex(6)}.tmp"
+            path = self._simulations.upload_path(record)
             mine.append((record, path))
             return path
 
@@ -79,7 +78,10 @@ class _Going:
         try:
             if record.uploaded:
                 raise precondition("the run has its source")
-            os.replace(path, self._simulations.place(record) / ARCHIVE)
+            try:
+                os.replace(path, self._simulations.place(record) / ARCHIVE)
+            except FileNotFoundError:
+                raise precondition("the run waits for no source any more") from None
             self._simulations.put(record.model_copy(update={"uploaded": True}))
         finally:
             lock.release()

@@ -42,6 +42,7 @@ class Setting:
         options = {name: one for name, one in self.run.items() if name not in _OF_THE_SCREEN}
         defaults = Defaults.read(options, self.agents)
         simulations = Simulations(library.folder)
+        simulations.tidy(library.folder)
         return Creator(simulations, launcher, defaults, self._writer(), library.changed)
 
     def _writer(self) -> ScenarioWriter | None:

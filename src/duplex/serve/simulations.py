@@ -32,7 +32,10 @@ from duplex.serve.requests import CreateBody, precondition
 FOLDER = ".simulations"
 PENDING_SECONDS = 3600.0
 MOST_PENDING = 20
+KEPT_SECONDS = 45 * 86_400.0
+"""How long a run that never began is remembered: as far as lists look back."""
 ARCHIVE = "source.tar.gz"
+_UPLOAD = "upload-"
 _RECORD = "record.json"
 _RECORD_BYTES = 1 << 20
 _INTERRUPTED = "the server stopped while scenarios were written"
@@ -128,10 +131,27 @@ class Simulations:
     def remove(self, record: Record) -> None:
         shutil.rmtree(self.place(record), ignore_errors=True)
 
+    def upload_path(self, record: Record) -> Path:
+        """Where an upload goes until it was read."""
+        return self.place(record) / f"{_UPLOAD}{secrets.token_hex(6)}.tmp"
+
     def forget_source(self, record: Record) -> None:
-        """Take away what was uploaded."""
-        with suppress(OSError):
-            (self.place(record) / ARCHIVE).unlink()
+        """Take away what was uploaded, and what a server that was killed had of it."""
+        with suppress(OSError), os.scandir(self.place(record)) as entries:
+            for entry in entries:
+                if entry.name == ARCHIVE or entry.name.startswith(_UPLOAD):
+                    os.unlink(entry.path)
+
+    def tidy(self, runs: Path) -> None:
+        """Forget runs whose folder is gone, and those that came to nothing long ago."""
+        old = self._now() - KEPT_SECONDS
+        for record in self.all():
+            gone = record.run is not None and not exists(runs / record.run)
+            over = record.state in ("failed", "cancelled") or (
+                record.state == "begun" and record.run is None
+            )
+            if gone or (over and record.made < old):
+                self.remove(record)
 
     def admits(self, id: str, ticket: str) -> Record | None:
         """The record that waits for the upload which brings this ticket; None for any other."""
@@ -171,8 +191,7 @@ class Simulations:
         end = record.made + PENDING_SECONDS
         if record.state != "pending" or self._now() < end:
             return record
-        if record.uploaded:
-            self.forget_source(record)
+        self.forget_source(record)
         return record.ends("failed", end, _UNCONFIRMED)
 
     def _look(self) -> None:
