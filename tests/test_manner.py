@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +19,12 @@ from duplex.local.manner import PACE, Manner, pace_of, plain
 from duplex.local.parties import brain_for
 from duplex.local.seams import Act, Heard, Said, Say
 from duplex.local.timbre import seeded_style
+from duplex.options import make
+from duplex.runner import Runner
 from duplex.scenario import DuplexOptions, PersonaLevels, Scenario
 from duplex.scenario.options import TENDENCY
 from duplex.values import Action
+from fake_engines import Parrot, speaking
 
 
 class Sayer:
@@ -189,3 +194,26 @@ def test_a_caller_insists_on_nothing_twice_and_never_on_a_result() -> None:
     assert said(heard_out=False) == 1
     assert said() == 0, "what was cut off was not heard, so the next is heard out"
     assert [said() for _ in range(3)] == [1, 1, 0], "each once; a name would be misheard twice"
+
+
+def test_levels_of_interruption_differ_in_the_timing_of_whole_calls(tmp_path: Path) -> None:
+    with speaking(Parrot()):
+        options: dict[str, object] = {
+            "data": Path(__file__).parents[1] / "scenarios",
+            "scenario": ["restaurant_booking_complete"],
+            "clock": "virtual",
+            "sweep": f"persona.interruptions={','.join(TENDENCY)}",
+            "small_sweep": True,
+            "out": tmp_path,
+        }
+        results = asyncio.run(Runner(make(options)).run()).run.results
+    assert [one.status for one in results] == ["passed"] * 3
+    found = []
+    for one in results:
+        timing = one.duplex["timing"]
+        assert isinstance(timing, dict)
+        turns = timing["turns"]
+        assert isinstance(turns, list)
+        found.append(sum(isinstance(turn, dict) and turn.get("barge_in") is True for turn in turns))
+    off, occasional, frequent = found
+    assert off == 0 < occasional < frequent

@@ -256,3 +256,21 @@ def test_a_run_with_a_judge_asks_while_it_is_held(tmp_path: Path) -> None:
     }
     assert failures(done.run) == [("METRIC_NOT_EVALUATED", "question_upsell")]
     assert len(fake.asked) == 2
+
+
+def test_a_private_value_in_a_question_is_written_and_sent_nowhere(tmp_path: Path) -> None:
+    with serving(judge(lambda text: "yes")) as fake:
+        options: dict[str, object] = {
+            "data": data(tmp_path),
+            "clock": "virtual",
+            "out": tmp_path / "runs",
+            "redact": ["guest_name"],
+            "question": ["greets: Did it call the guest Maya?"],
+            "judge_url": fake.url,
+            "judge_model": "j",
+        }
+        done = asyncio.run(Runner(make(options)).run())
+    assert statuses(done.run)["question_greets"] == ("passed", False)
+    assert "Maya" not in json.dumps([one.body for one in fake.asked])
+    texts = [one for one in done.folder.rglob("*") if one.suffix in (".json", ".jsonl", ".txt")]
+    assert not [str(one) for one in texts if "Maya" in one.read_text()]

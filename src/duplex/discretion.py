@@ -15,7 +15,7 @@ from duplex.call import Watcher
 from duplex.private_fields import PrivateFields
 from duplex.redact import Redactor
 from duplex.results import schema
-from duplex.scenario import Scenario
+from duplex.scenario import Question, Scenario
 from duplex.scenario.model import ApplicationStart, Expected, Input, Simulation
 from duplex.values import Event, Json
 
@@ -51,8 +51,25 @@ def hidden_scenario(scenario: Scenario, redactor: Redactor) -> Scenario:
         "simulation_parameters": None
         if own is None
         else Simulation.model_validate(data["simulation_parameters"]),
+        "duplex": scenario.duplex.model_copy(update={"questions": _hidden(scenario, redactor)}),
     }
     return scenario.model_copy(update=changed)
+
+
+def _hidden(scenario: Scenario, redactor: Redactor) -> tuple[Question, ...] | None:
+    """What is asked about a call, in the words that its record has."""
+    asked = scenario.duplex.questions
+    if asked is None:
+        return None
+    return tuple(
+        one.model_copy(
+            update={
+                "question": redactor.text(one.question),
+                "description": redactor.text(one.description),
+            }
+        )
+        for one in asked
+    )
 
 
 def hidden_run(run: schema.Run, redactor: Redactor) -> schema.Run:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from duplex.errors import InputError
+from duplex.results import schema
 from duplex.scenario import Question, Scenario
 from duplex.scenario.options import DuplexOptions
 
@@ -58,6 +59,13 @@ def asked_about(scenario: Scenario, questions: Sequence[Question]) -> Scenario:
     more = tuple(one for one in questions if one.id not in known)
     duplex = DuplexOptions(questions=(*own, *more)).over(scenario.duplex)
     return scenario.model_copy(update={"duplex": duplex})
+
+
+def asked_by(run: schema.Run) -> tuple[Question, ...]:
+    """Questions that a run put to all its calls."""
+    models = run.run.duplex.get("models")
+    told = models.get("questions") if isinstance(models, dict) else None
+    return tuple(map(Question.model_validate, told)) if isinstance(told, list) else ()
 
 
 def _named(text: str) -> str:

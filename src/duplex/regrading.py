@@ -29,7 +29,7 @@ from duplex.grading.own_checks import OwnCheck, checked_call, run_own
 from duplex.inputs import is_file
 from duplex.judge_options import JudgeOptions, judge_options
 from duplex.judging import Graders
-from duplex.questions import asked_about
+from duplex.questions import asked_about, asked_by
 from duplex.recording import Recording
 from duplex.report import grade_report
 from duplex.results import schema
@@ -45,7 +45,7 @@ from duplex.results.stored import (
     scenarios_of,
 )
 from duplex.run_folder import RunFolder
-from duplex.scenario import Question, Scenario
+from duplex.scenario import Scenario
 from duplex.screen import plain
 from duplex.secret_values import environment_secrets
 from duplex.values import Json
@@ -106,7 +106,7 @@ def _grade(
         if data is not None
         else scenarios_of(run)
     )
-    asked = tuple({one.id: one for one in (*_asked_before(run), *options.question)}.values())
+    asked = tuple({one.id: one for one in (*asked_by(run), *options.question)}.values())
     found = {id: asked_about(one, asked) for id, one in found.items()}
     found = hidden_again(run, found)
     calls = asyncio.run(_all(folder, run, found, Graders(options), console))
@@ -116,12 +116,6 @@ def _grade(
     secretive = RunFolder(folder.path, secrets=environment_secrets())
     secretive.write_json(place / "results.json", written.model_dump(mode="json"))
     return GradedRun(run=written, calls=tuple(calls), folder=place)
-
-
-def _asked_before(run: schema.Run) -> list[Question]:
-    """Questions that the run put to all its calls."""
-    told = member(run.run.duplex, "models").get("questions")
-    return [Question.model_validate(one) for one in told] if isinstance(told, list) else []
 
 
 async def _all(

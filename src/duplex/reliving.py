@@ -15,6 +15,7 @@ from pathlib import Path
 
 from duplex.errors import InputError
 from duplex.exports.said import SaidLine, said_in
+from duplex.questions import asked_about, asked_by
 from duplex.results.stored import load_results, scenarios_of
 from duplex.scenario import Expected, Input, Scenario, ScriptLine
 from duplex.scenario.options import DuplexOptions
@@ -78,6 +79,8 @@ def find(run: Path, *, runs: Path, call: str | None, incident: str | None) -> So
         asked = "want --call or --incident" if call is None else f"it has no call {call}"
         raise InputError(f"run {folder.name}: {asked}; calls: {listed}")
     own = scenarios_of(results).get(found.scenario)
+    if own is not None:
+        own = asked_about(own, asked_by(results))
     return Source(folder=folder, case=found, incident=moment, scenario=own)
 
 

@@ -304,7 +304,7 @@ class Runner:
             resumable=kept.whole,
             scenarios={one.id: digest(one) for one in self.chosen},
             calls=[call.id for call in self.plan.calls],
-            criteria=[one.as_json() for one in self._criteria],
+            criteria=[self._redactor.fields(one.as_json()) for one in self._criteria],
             ci=ci.metadata(),
         )
 
