@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILT := $(VENV)/.built
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench lint docs clean
 .DEFAULT_GOAL := test
 
 # The whole environment: the extension built in place, speech and test extras.
@@ -31,6 +31,10 @@ lint: $(BUILT)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest duplex._core duplex._line duplex._synth
+
+# The site of docs/, into build/site; what MkDocs or a link of ours would warn of ends it.
+docs: $(BUILT)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info src/duplex/*.so src/duplex/_core.c src/duplex/_line.c src/duplex/_synth.c

@@ -23,7 +23,9 @@ class TimingPolicy:
     min_voice_ms: int = 150
     """A segment with less voice is kept, but is no turn, interruption or response."""
     backchannel_ms: int = 1_000
+    """A backchannel is at most this long."""
     backchannel_words: int = 2
+    """A backchannel has at most this many words, where they are known."""
     backchannel_reach_ms: int = 200
     """A backchannel starts at most this long after the voice it accompanies."""
     backchannel_resume_ms: int = 300
@@ -43,11 +45,17 @@ class TimingPolicy:
     resume_ms: int = 600
     """Speech that resumes before this much quiet never stopped."""
     yield_window_ms: int = 2_000
+    """An assistant that stops within this after a barge-in has yielded."""
     false_yield_window_ms: int = 1_000
+    """An assistant that stops within this after a sound meant for nobody has yielded falsely."""
     silent_response_window_ms: int = 2_000
+    """An answer within this to a tic or side speech, in silence, is an error."""
     awkward_silence_ms: int = 3_000
+    """Mutual silence of this length is awkward while a reply is owed."""
     response_deadline_ms: int = 5_000
+    """A reply later than this is late."""
     panel_tick_ms: int = 200
+    """Length of a tick of the panel."""
 
     def as_json(self) -> dict[str, Json]:
         """The constants by name."""

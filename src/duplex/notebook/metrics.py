@@ -104,7 +104,7 @@ class Metrics:
         return draw(self)
 
     def _repr_html_(self) -> str:
-        return markup.block(f"Metrics of {self.of}", self.basis, self.figures())
+        return markup.block(f"Metrics of {self.of}", self.basis, figures(self))
 
     @property
     def basis(self) -> str:
@@ -116,16 +116,6 @@ class Metrics:
         if version is None:
             return f"no timing: {self.unknown.get('/timing') or 'nothing was measured'}"
         return f"timing {version}, detector {detector or 'unnamed'}"
-
-    def figures(self) -> str:
-        """The figures people look at first as HTML, the others folded away below."""
-        first = [name for name in HEADLINE if name in self.timing]
-        asked = {name: self.timing[name] for name in first}
-        rest = {name: value for name, value in self.timing.items() if name not in first}
-        reasons = {"unknown": self.timing.get("unknown")}
-        return markup.figures(timing_rows(asked | reasons)) + markup.folded(
-            "all other figures", markup.figures(timing_rows(rest | reasons))
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +170,18 @@ class Measured(Measurement):
 
     def _repr_html_(self) -> str:
         told = self.health.refusal or f"{self.health.verdict.value}; {self.metrics.basis}"
-        return markup.block(Path(self.file).name, told, self.metrics.figures())
+        return markup.block(Path(self.file).name, told, figures(self.metrics))
+
+
+def figures(metrics: Metrics) -> str:
+    """The figures people look at first as HTML, the others folded away below."""
+    timing = metrics.timing
+    reasons = {"unknown": timing.get("unknown")}
+    asked = {name: timing[name] for name in HEADLINE if name in timing}
+    rest = {name: value for name, value in timing.items() if name not in asked}
+    return markup.figures(timing_rows(asked | reasons)) + markup.folded(
+        "all other figures", markup.figures(timing_rows(rest | reasons))
+    )
 
 
 def of_result(name: str, result: schema.Result) -> Metrics:

@@ -18,7 +18,7 @@ from duplex.inputs import is_file
 from duplex.metrics.pooling import pool
 from duplex.notebook import markup
 from duplex.notebook.extras import need_frames, need_plots
-from duplex.notebook.metrics import Metrics, of_result
+from duplex.notebook.metrics import Metrics, figures, of_result
 from duplex.recording import Recording
 from duplex.report.run_report import basis, short
 from duplex.report.verdict_report import verdict_lines
@@ -130,7 +130,7 @@ class Call:
             self.id,
             f"{told}; {self.metrics.basis}",
             markup.table(("check", "said", "measured", "why"), checks) if checks else "",
-            self.metrics.figures(),
+            figures(self.metrics),
         )
 
 
