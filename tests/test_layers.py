@@ -129,6 +129,7 @@ HELPERS = {
     "talking": "cli",
     "keyboard": "cli",
     "company": "cli",
+    "card_list": "cli",
     "serving": "cli",
     "doctor": "cli",
     "screen": "cli",

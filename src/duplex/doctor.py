@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from duplex import silero
 from duplex.counting import counted
-from duplex.errors import DuplexError
+from duplex.errors import DuplexError, InputError, MissingExtra
 from duplex.local.weights import INSTALL
+from duplex.screen import plain
 from duplex.values import Json
 
 OLDEST_PYTHON = (3, 11)
@@ -134,24 +135,21 @@ def _silero() -> Finding:
 
 def _sound_card() -> Finding:
     name = "sound card"
-    try:
-        import sounddevice
+    from duplex.card.device import choose
+    from duplex.card.portaudio import PortAudio
 
-        devices = sounddevice.query_devices()
-    # PortAudio itself may be missing, which is an OSError at import.
-    except (ImportError, OSError) as error:
+    try:
+        devices = PortAudio().devices()
+        kinds = [choose(devices, None, kind).name for kind in ("input", "output")]
+    except MissingExtra:
         mend = "apt-get install libportaudio2 (Debian), brew install portaudio (macOS)"
-        return Finding(
-            name=name, ok=False, found=f"no PortAudio ({error})", mend=mend, optional=True
-        )
-    count = len(devices)
-    return Finding(
-        name=name,
-        ok=count > 0,
-        found=counted(count, "device") if count else "PortAudio sees no device",
-        mend="plug one in, or start a sound server; calls need none",
-        optional=True,
-    )
+        found = "no PortAudio; only talk and listen need it"
+        return Finding(name=name, ok=False, found=found, mend=mend, optional=True)
+    except InputError as error:
+        mend = "plug one in, or start a sound server; only talk and listen need it"
+        return Finding(name=name, ok=False, found=str(error), mend=mend, optional=True)
+    found = f"{counted(len(devices), 'device')}, microphone {kinds[0]}, loudspeaker {kinds[1]}"
+    return Finding(name=name, ok=True, found=plain(found), optional=True)
 
 
 def _key() -> Finding:

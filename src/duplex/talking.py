@@ -7,7 +7,6 @@ up; a second ends the call as it stands. It decides nothing about a call.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,13 +15,13 @@ from dataclasses import dataclass
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from duplex import keyboard, outlets, running
+from duplex import keyboard, running
 from duplex import scenario as scenarios
 from duplex.briefing import caller_brief, first_speaker
 from duplex.call import Watcher
 from duplex.card import kept
 from duplex.card.calibration import Bench, calibrate
-from duplex.card.device import Device, Driver, Wanted, choose, wanted
+from duplex.card.device import Driver, Wanted, choose, wanted
 from duplex.card.kept import Delay
 from duplex.card.portaudio import PortAudio
 from duplex.card.seat import Keys, Seat
@@ -47,7 +46,6 @@ HEADPHONES = "wear headphones: what the loudspeaker plays the microphone hears t
 class CardOptions:
     """The card a person calls with."""
 
-    list_devices: bool = False
     input_device: str | None = None
     output_device: str | None = None
     rate_hz: int | None = None
@@ -69,8 +67,6 @@ def command(
 
     ``values`` are options of a run by name.
     """
-    if card.list_devices:
-        return _list(PortAudio(), as_json=as_json)
     scenario, options = _chosen(values)
     driver = PortAudio()
     rate_hz = scenario.duplex.rate_hz or SESSION_RATE_HZ
@@ -295,38 +291,3 @@ def _pressed(keys: Keys, key: str) -> None:
             keys.interrupt()
         case "q" | "Q":
             keys.hang_up()
-
-
-def _list(driver: Driver, *, as_json: bool) -> int:
-    """Print the devices; raises InputError where there is none."""
-    devices = driver.devices()
-    if not devices:
-        raise InputError("no sound device: this machine has no sound card that can be used")
-    if as_json:
-        text = json.dumps([_as_json(one) for one in devices])
-    else:
-        text = "\n".join(_as_text(one) for one in devices)
-    outlets.put(text + "\n")
-    return 0
-
-
-def _as_json(one: Device) -> dict[str, object]:
-    return {
-        "index": one.index,
-        "name": one.name,
-        "host": one.host,
-        "inputs": one.inputs,
-        "outputs": one.outputs,
-        "rate_hz": one.rate_hz,
-        "default_input": one.default_input,
-        "default_output": one.default_output,
-    }
-
-
-def _as_text(one: Device) -> str:
-    usual = [kind for kind in ("input", "output") if one.is_default(kind)]
-    also = f", default {' and '.join(usual)}" if usual else ""
-    return plain(
-        f"{one.index:>3}  {one.name} ({one.host}): {one.inputs} in, {one.outputs} out, "
-        f"{one.rate_hz} Hz{also}"
-    )

@@ -25,6 +25,8 @@ LEAST_FOUND = 3
 _LENGTH_MS = 12
 _PEAK = 12_000
 _STANDS_OUT = 9.0
+_ALIKE = 0.4
+"""A room and a small loudspeaker change a click, but not beyond this correlation."""
 _AGREE_MS = 5.0
 _LEAST_WIDTH_MS = 0.1
 
@@ -74,6 +76,9 @@ def find(recorded: Pcm, sent: Pcm, rate_hz: int) -> tuple[float, float] | None:
         return None
     noise = float(np.sqrt(np.mean(elsewhere**2)))
     if size[at] < 1e-9 or (noise > 0 and size[at] < _STANDS_OUT * noise):
+        return None
+    heard = recorded[at : at + len(sent)].astype(np.float64)
+    if size[at] < _ALIKE * float(np.sqrt((heard @ heard) * (played @ played))):
         return None
     gain = size[at] / float(played @ played)
     return at + _between(size, at), 20 * float(np.log10(max(gain, 1e-9)))

@@ -22,7 +22,7 @@ from duplex.detect import segments
 LONGEST_MS = 800
 LEAST_MS = 1_500
 """This much of the loudspeaker's sound is needed."""
-_STANDS_OUT = 8.0
+_STANDS_OUT = 9.0
 _BEFORE_MS, _AFTER_MS = 2, 6
 _BLOCK_MS = 20
 _AUDIBLE = 100.0

@@ -95,11 +95,10 @@ class Playback:
             self._playing = True
         out = np.zeros(frames, np.int16)
         got = self._copy(out) if self._playing else 0
-        if self._playing and got < frames:
-            self._playing = False
-            if not self.closing:
-                self.gaps += 1
-                self.gap_frames += frames - got
+        if got < frames and self.first_frame is not None and not self.closing:
+            self.gaps += self._playing
+            self.gap_frames += frames - got
+        self._playing = self._playing and got == frames
         self.frames += frames
         return out
 

@@ -152,6 +152,8 @@ def talk_to(
 
     Example: duplex talk --assistant local --scenario restaurant_booking_complete
     """
+    if list_devices:
+        raise typer.Exit(_listed(as_json=bool(given["as_json"])))
     from duplex import talking
 
     asked = {
@@ -163,7 +165,6 @@ def talk_to(
     }
     values: dict[str, object] = context.meta.get(LEFT, {})
     card = talking.CardOptions(
-        list_devices=list_devices,
         input_device=input_device,
         output_device=output_device,
         rate_hz=card_rate_hz,
@@ -183,6 +184,16 @@ def talk_to(
     except DuplexError as error:
         stop(str(error))
     raise typer.Exit(code)
+
+
+def _listed(*, as_json: bool) -> int:
+    from duplex import card_list
+    from duplex.card.portaudio import PortAudio
+
+    try:
+        return card_list.show(PortAudio(), as_json=as_json)
+    except DuplexError as error:
+        stop(str(error))
 
 
 @app.command()

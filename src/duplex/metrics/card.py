@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import mean, stdev
 
+import numpy as np
+
+from duplex.card.device import Pcm
 from duplex.card.echo_return import Returned, measure
 from duplex.metrics.stats import Distribution, Measured, distribution
 from duplex.recording import Recording
@@ -121,15 +124,48 @@ def _trip(
 
 def _echo(recording: Recording) -> dict[str, Json] | None:
     """The echo in what reached the call, else the one that the microphone alone heard."""
-    if recording.duration:
-        count = ECHO_S * recording.rate_hz
-        played = recording.source(Side.ASSISTANT)[:count]
-        came = recording.source(Side.CALLER)[:count]
-        found: Returned | None = measure(played, came, recording.rate_hz)
-        if found is not None:
-            return {**asdict(found), "reached_call": True}
+    found = _returned(recording)
+    if found is not None:
+        return {**asdict(found), "reached_call": True}
     told = _last(recording.events, "card.echo")
     return None if told is None else {**told, "reached_call": False}
+
+
+def _returned(recording: Recording) -> Returned | None:
+    """The echo in what reached the call, its moves of the hold undone and their mean put back."""
+    if not recording.duration:
+        return None
+    rate_hz, most = recording.rate_hz, ECHO_S * recording.rate_hz
+    came, moved = _unmoved(recording.source(Side.CALLER), _moves(recording.events))
+    found = measure(recording.source(Side.ASSISTANT)[:most], came[:most], rate_hz)
+    if found is None:
+        return None
+    return replace(found, delay_ms=round(found.delay_ms + moved * 1000 / rate_hz, 1))
+
+
+def _moves(events: Sequence[Event]) -> list[tuple[int, int]]:
+    """(position, samples) of silence that playout of the caller put in, or left out (negative)."""
+    found = []
+    for event in events:
+        start, samples = event.fields.get("start"), event.fields.get("samples")
+        kept = event.type == "playout" and event.side is Side.CALLER
+        if kept and isinstance(start, int) and isinstance(samples, int):
+            found.append((start, samples))
+    return sorted(found)
+
+
+def _unmoved(pcm: Pcm, moves: Sequence[tuple[int, int]]) -> tuple[Pcm, float]:
+    """The sound as if playout had never moved, and by how many samples it did on average."""
+    parts, at, shift, total = [], 0, 0, 0
+    for start, samples in moves:
+        if start < at or start >= len(pcm):
+            continue
+        parts += [pcm[at:start], np.zeros(max(0, -samples), np.int16)]
+        total += shift * (start - at)
+        at, shift = start + max(0, samples), shift + samples
+    parts.append(pcm[at:])
+    total += shift * max(0, len(pcm) - at)
+    return np.concatenate(parts), total / max(len(pcm), 1)
 
 
 def _waited(turns: Sequence[Mapping[str, Json]], trip: Trip | None) -> Distribution:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -37,6 +37,9 @@ TAIL_MS = 250
 _LOOK_EVERY_MS = 3_000
 _WAIT_STEP = 0.02
 
+Pause = Callable[[float], Awaitable[None]]
+"""Lets that many seconds go by before the call, on the clock of the card."""
+
 
 class Person:
     """One call's caller at a card that is open; started, heard and finished by the loop."""
@@ -44,8 +47,9 @@ class Person:
     side = Side.CALLER
     lock_step = False
 
-    def __init__(self, seat: Seat, *, detector: str = "edge") -> None:
+    def __init__(self, seat: Seat, *, detector: str = "edge", pause: Pause = real_pause) -> None:
         self._seat = seat
+        self._pause = pause
         self._detector = detector
         self._told: list[Incoming] = []
         self._began: float | None = None
@@ -88,7 +92,7 @@ class Person:
         """Wait for both streams to keep the pace; a card that never does is used as it is."""
         settling, waited = Settling(self._seat), 0.0
         while not settling.steady() and waited * 1000 < FIRST_AUDIO_MS:
-            await real_pause(_WAIT_STEP)
+            await self._pause(_WAIT_STEP)
             waited += _WAIT_STEP
         if not self._seat.capture.frames:
             text = f"caller: the microphone gave no audio within {FIRST_AUDIO_MS} ms"
