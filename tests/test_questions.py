@@ -23,7 +23,9 @@ from duplex.runner import Runner
 from duplex.scenario import DuplexOptions, Question, load
 from duplex.serve.launching import as_toml
 from duplex.values import Json
+from duplex.verdict.block import judged
 from duplex.verdict.criteria import from_json, pinned
+from duplex.verdict.incidents import incidents
 from fake_engines import Parrot, speaking
 from fake_models import Asked, Reply, Script, response, serving
 from judge_cases import TABLE
@@ -235,8 +237,13 @@ def test_questions_of_scenario_and_plan_are_answered_and_graded_again(tmp_path: 
     assert isinstance(block, dict)
     assert block["questions_version"] == "duplex-questions-v1"
 
+    cases, criteria, _ = judged(graded.run)
+    (incident,) = incidents(cases, criteria)
+    assert incident.sentence == "Did it offer a menu? (wanted: no) failed: yes: So it went."
+    assert incident.start_ms is not None, "where the judge's quote stands"
+
     shape = json.dumps(report(subject_of(graded.run)))
-    assert "Did it offer a menu? (no)" in shape
+    assert "Did it offer a menu? (wanted: no)" in shape
 
 
 def test_a_run_with_a_judge_asks_while_it_is_held(tmp_path: Path) -> None:

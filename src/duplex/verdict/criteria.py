@@ -22,7 +22,7 @@ from duplex.scenario import Question
 from duplex.values import Json
 from duplex.verdict.case import CheckOutcome, Reading
 from duplex.verdict.expression import Expression, parse
-from duplex.verdict.readings import Unit, read
+from duplex.verdict.readings import Unit, answered, read
 
 V = TypeVar("V")
 DEFAULT_MIN_PASS_RATE = 80.0
@@ -67,9 +67,8 @@ class Criterion:
     def grade(self, result: schema.Result) -> CheckOutcome:
         """Grade one call; None where a metric of the check was not measured."""
         reading = self.expression.value(lambda name: read(name, result))
-        return CheckOutcome(
-            id=self.id, passed=self._passed(reading), reading=reading, reason=self._said(reading)
-        )
+        said = answered(self.id, result) or self._said(reading)
+        return CheckOutcome(id=self.id, passed=self._passed(reading), reading=reading, reason=said)
 
     def _passed(self, reading: Reading) -> bool | None:
         if self.op is None:
@@ -246,7 +245,7 @@ def question_check(question: Question) -> Criterion:
     return replace(
         read_check(f"check.{question.check}"),
         id=question.check,
-        name=f"{question.question.strip()} ({question.expected})",
+        name=f"{question.question.strip()} (wanted: {question.expected})",
         min_pass_rate=DEFAULT_MIN_PASS_RATE if share is None else share,
         inherited=share is None,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from duplex.results import schema
@@ -146,11 +146,26 @@ def _checks(case: Case, criteria: Mapping[str, Criterion]) -> Iterator[Incident]
             continue
         if outcome.id != TASK:
             said = f"{criterion.name} failed: {outcome.reason}"
-            yield _made(case, "failed_check", (None, None), said, criterion.text)
+            made = _made(case, "failed_check", (None, None), said, criterion.text)
+            # Where a judge quotes may be another place each time, so no id is made of it.
+            yield replace(made, start_ms=_quoted_at(case.result, outcome.id))
             continue
         for id, why in failed_checks(case.result):
             said = f"{id.replace('_', ' ')}: {why}" if why else f"{id.replace('_', ' ')} failed"
             yield _made(case, "failed_check", (None, None), said, f"check.{id}", detail=id)
+
+
+def _quoted_at(result: schema.Result, check: str) -> float | None:
+    """Where the first turn begins that shows the answer to a question; None without one."""
+    told = result.duplex.get("checks")
+    entry = told.get(check) if isinstance(told, dict) else None
+    evidence = entry.get("evidence") if isinstance(entry, dict) else None
+    turns = evidence.get("turns") if isinstance(evidence, dict) else None
+    for turn in turns if isinstance(turns, list) else ():
+        start = turn.get("start_ms") if isinstance(turn, dict) else None
+        if isinstance(start, int | float):
+            return float(start)
+    return None
 
 
 def failed_checks(result: schema.Result) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from typing import Literal
 
 from duplex.errors import InputError
 from duplex.results import schema
+from duplex.scenario.options import QUESTION
 from duplex.values import Json
 from duplex.verdict.case import Reading
 
@@ -227,6 +228,15 @@ def _checked(id: str, result: schema.Result) -> bool | None:
     """A check of the grade itself: True or False once it was assessed."""
     status = {check.id: check.status for check in result.assessment.checks}.get(id)
     return {"passed": True, "failed": False}.get(str(status))
+
+
+def answered(check: str, result: schema.Result) -> str | None:
+    """The answer to a question and its reason, as the judge told them; None without one."""
+    told = result.duplex.get("checks")
+    entry = told.get(check) if check.startswith(QUESTION) and isinstance(told, dict) else None
+    evidence = entry.get("evidence") if isinstance(entry, dict) else None
+    answer = evidence.get("answer") if isinstance(evidence, dict) else None
+    return str(entry["reason"]) if isinstance(entry, dict) and answer is not None else None
 
 
 def turn_readings(name: str, result: schema.Result) -> tuple[float, ...]:
