@@ -19,6 +19,7 @@ from duplex.clock import Clock, WallClock, wall_seconds
 from duplex.errors import SessionError
 from duplex.local import server as server_module
 from duplex.local import session as session_module
+from duplex.participants import door as door_module
 from duplex.local.faults import parse_fault
 from duplex.local.server import LocalServer
 from duplex.participants.base import Pcm
@@ -98,6 +99,7 @@ async def test_the_door_refuses_before_the_upgrade(
 
 async def test_one_session_too_many_is_answered_429(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "MAX_SESSIONS", 1)
+    monkeypatch.setattr(door_module, "PATIENCE_SECONDS", 1.5)
     async with LocalServer(Voices()) as server:
         first = bench_of(server.url)
         await first.start()
