@@ -164,7 +164,8 @@ def test_a_long_run_shows_twenty_calls_and_says_how_many_more(tmp_path: Path) ->
 
 def test_a_frame_has_a_row_a_call_with_typed_columns(held: Run) -> None:
     frame = held.to_pandas()
-    assert list(frame["call"]) == [one.case.call_id for one in held]
+    assert list(frame["call"]) == [one.id for one in held]
+    assert set(held.turns()["call"]) <= set(frame["call"])
     assert str(frame["passed"].dtype) == "boolean"
     assert str(frame["response_latency"].dtype) == "Float64"
     assert str(frame["sample"].dtype) == "Int64"

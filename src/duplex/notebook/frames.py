@@ -12,7 +12,7 @@ import pandas as pd
 
 from duplex.exports import table
 from duplex.exports.subject import subject_of
-from duplex.notebook.metrics import Metrics
+from duplex.notebook.metrics import Block, Metrics
 from duplex.report.entries import Entry
 from duplex.results import schema
 from duplex.values import Json
@@ -64,23 +64,24 @@ _METRIC_COLUMNS = {
 _OF_OUTPUT = {"COUNT": _COUNT, "BOOLEAN": _TRUTH, "NUMERIC": _NUMBER, "OFFSET": _NUMBER}
 
 
-def of_calls(run: schema.Run) -> pd.DataFrame:
-    """One row a call, the columns of ``duplex export --as csv``."""
+def of_calls(run: schema.Run, ids: Sequence[str]) -> pd.DataFrame:
+    """One row a call, the columns of ``duplex export --as csv``; ``ids`` are the calls' own."""
     subject = subject_of(run)
     names = table.columns(subject)
     kinds = dict.fromkeys(names, _WORD) | _CALL_COLUMNS
     kinds |= {name: _TRUTH for name in names if name.startswith(table.CHECK)}
     kinds |= {name: _OF_OUTPUT[METRICS[name].output] for name in names if name in METRICS}
     frame = _framed([dict(zip(names, row, strict=True)) for row in table.rows(subject)], kinds)
+    frame["call"] = pd.array(list(ids), dtype="string")
     frame["started_at"] = pd.to_datetime(frame["started_at"], utc=True, errors="coerce")
     return frame
 
 
-def of_turns(found: Metrics) -> pd.DataFrame:
+def of_turns(calls: Mapping[str, Block]) -> pd.DataFrame:
     """One row a turn of either side; ``turn`` is what ``answers`` and ``answered_by`` refer to."""
     rows = [
         {"call": name, "turn": at, **{key: _flat(value) for key, value in turn.items()}}
-        for name, block in found.calls.items()
+        for name, block in calls.items()
         for at, turn in enumerate(objects(block.get("turns")))
     ]
     kinds = {"call": _WORD, "turn": _COUNT, **TURN_COLUMNS}

@@ -90,7 +90,7 @@ class Metrics:
         need_frames()
         from duplex.notebook.frames import of_turns
 
-        return of_turns(self)
+        return of_turns(self.calls)
 
     def plot_latency(self) -> Plot:
         """Draw how many replies came within how long, with median, p95 and their intervals.

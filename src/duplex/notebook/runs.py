@@ -156,7 +156,7 @@ class Run(Finished):
         """Every attempt at every test case, in the order of the plan."""
         folder = home(self.folder)
         return tuple(
-            Call(id=call_id(folder, case.result), result=case.result, case=case, folder=folder)
+            Call(id=_id(folder, case.result), result=case.result, case=case, folder=folder)
             for case in gather(self.run).cases
         )
 
@@ -214,11 +214,14 @@ class Run(Finished):
         need_frames()
         from duplex.notebook.frames import of_calls
 
-        return of_calls(self.run)
+        return of_calls(self.run, [call.id for call in self.calls])
 
     def turns(self) -> DataFrame:
-        """Return one row a turn of every call; see :meth:`Metrics.turns`."""
-        return self.metrics.turns()
+        """Return one row a turn of every call that was measured; see :meth:`Metrics.turns`."""
+        need_frames()
+        from duplex.notebook.frames import of_turns
+
+        return of_turns({call.id: block for call in self.calls if (block := call.metrics.timing)})
 
     def plot_latency(self) -> Plot:
         """Draw the latencies of all replies; see :meth:`Metrics.plot_latency`."""
@@ -263,6 +266,12 @@ def load(run: str | Path, runs: str | Path = "runs") -> Run:
     path = Path(run)
     folder = path.parent if is_file(path) else find_run(run, Path(runs))
     return Run(run=load_results(folder / "results.json"), folder=folder)
+
+
+def _id(folder: Path, result: schema.Result) -> str:
+    """The call's id as its run gave it; of a run that gave none, as its files have it."""
+    told = members(result.duplex.get("case")).get("call_id")
+    return told if isinstance(told, str) and told else call_id(folder, result)
 
 
 def _passed(said: bool | None) -> str:
