@@ -87,6 +87,12 @@ def server(tmp_path: Path) -> Server:
     return Server(tmp_path / "runs")
 
 
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Server:
+    """One at which nothing is created."""
+    return Server(tmp_path_factory.mktemp("untouched") / "runs")
+
+
 @contextmanager
 def writing(tmp_path: Path, *replies: Reply) -> Iterator[tuple[Server, FakeModels]]:
     """A server with a model that answers these, the last one ever after."""
@@ -144,12 +150,14 @@ async def got(http: httpx.AsyncClient, id: str) -> dict[str, Any]:
     return run
 
 
-async def settled(http: httpx.AsyncClient, id: str, *busy: str, tries: int = 400) -> dict[str, Any]:
-    for _ in range(tries):
+async def settled(
+    http: httpx.AsyncClient, id: str, *busy: str, pause: float = 0.02
+) -> dict[str, Any]:
+    for _ in range(1000):
         run = await got(http, id)
         if run["status"] not in (busy or ("STATUS_GENERATING", "STATUS_RUNNING")):
             return run
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(pause)
     raise AssertionError(run)
 
 
@@ -197,6 +205,8 @@ async def test_a_run_with_scenarios_begins_at_once_with_what_was_asked(server: S
     assert again["id"] == run["id"]
     assert [one["id"] for one in listed] == [run["id"]]
     assert [one["count"] for one in counts["buckets"]] == ["1"]
+    reads(counts, SimulationRun.Counts.Response())
+    reads(listed[0], SimulationRun())
 
 
 async def test_creating_twice_begins_two_runs(server: Server) -> None:
@@ -276,15 +286,15 @@ async def test_runs_are_found_by_the_name_they_were_created_with(tmp_path: Path)
     ],
 )
 async def test_what_cannot_be_created_is_an_invalid_argument(
-    server: Server, body: dict[str, Json], param: str
+    untouched: Server, body: dict[str, Json], param: str
 ) -> None:
-    async with server.http() as http:
+    async with untouched.http() as http:
         answer = await http.post(BASE, json=body)
         assert refused(answer, "InvalidArgument")
         assert answer.json()["param"] == param
         assert "hidden" not in answer.text
-        listed = (await http.get(BASE, params=server.window)).json()["items"]
-    assert server.launcher.asked == []
+        listed = (await http.get(BASE, params=untouched.window)).json()["items"]
+    assert untouched.launcher.asked == []
     assert listed == []
 
 
@@ -323,7 +333,7 @@ async def test_a_run_of_scenarios_is_held_to_its_summary(tmp_path: Path) -> None
         second = {**BILLING, "id": "SCN_2", "label": "Another"}
         group: Json = {**GROUP, "scenarios": [BILLING, second]}
         id = (await created(http, scenarioGroup=group))["simulationRunId"]
-        run = await settled(http, id, "STATUS_RUNNING", tries=2000)
+        run = await settled(http, id, "STATUS_RUNNING", pause=0.2)
         summary = (await http.get(f"{BASE}/{id}/summary")).json()["summary"]
         cancelled = await http.post(f"{BASE}/{id}:cancel")
         job = next(job for job in run["jobs"] if job["scenarioId"] == "SCN_2")
