@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from duplex.counting import counted
 from duplex.notebook.canvas import (
     ASSISTANT,
     BAD,
@@ -33,9 +34,9 @@ Item = Mapping[str, Json]
 _WIDTH = 11.0
 _LINE_MS, _MOST_LINES = 30_000.0, 8
 _LANES = {"caller": (2.3, 0.6), "assistant": (0.75, 0.6)}
-_BRACKETS = 1.57
+_BRACKETS, _YIELDS = 1.57, 3.05
 _WORK, _TOOL = (0.15, 0.34), (0.23, 0.18)
-_TOP = 3.15
+_TOP = 3.55
 _COLOURS = {"caller": CALLER, "assistant": ASSISTANT}
 _KINDS = {"latency": INK, "early": INK, "yield": BOTH, "missed": BAD}
 _LETTER_INCHES = 0.062
@@ -48,7 +49,7 @@ def draw(title: str, tracks: Item, duration_ms: float) -> Plot:
     count = min(max(math.ceil(end / _LINE_MS), 1), _MOST_LINES)
     length = max(end / count, _LINE_MS if count > 1 else 0.0, 1.0)
     with looks():
-        figure = sheet(_WIDTH, 1.05 + 1.35 * count)
+        figure = sheet(_WIDTH, 1.05 + 1.5 * count)
         places = figure.subplots(count, 1, squeeze=False)[:, 0]
         left_out = 0
         for at, axes in enumerate(places):
@@ -99,15 +100,13 @@ class _Line:
         spans = [(a / 1000, (b - a) / 1000) for item in items for a, b in self._within(item)]
         self._axes.broken_barh(spans, (low, high), facecolor=colour, linewidth=0)
 
-    def _band(self, item: Item, colour: str, alpha: float, hatch: str | None = None) -> None:
+    def _band(self, item: Item, colour: str, alpha: float) -> None:
         for a, b in self._within(item):
-            self._axes.axvspan(
-                a / 1000, b / 1000, facecolor=colour, alpha=alpha, linewidth=0, hatch=hatch
-            )
+            self._axes.axvspan(a / 1000, b / 1000, facecolor=colour, alpha=alpha, linewidth=0)
 
     def _mark(self, item: Item) -> None:
         if item.get("kind") == "silence":
-            self._band(item, MUTED, 0.15, hatch="///")
+            self._band(item, MUTED, 0.18)
             return
         side = "assistant" if item.get("side") == "assistant" else "caller"
         low, high = _LANES[side]
@@ -131,41 +130,40 @@ class _Line:
 
     def _brackets(self, items: Sequence[Item]) -> int:
         """Draw what each number measures; a label that would lie on another is left out."""
-        taken = -math.inf
+        taken = {_BRACKETS: -math.inf, _YIELDS: -math.inf}
         left_out = 0
         seconds_an_inch = (self._stop - self._start) / 1000 / (_WIDTH - 1)
         for item in items:
+            height = _YIELDS if item.get("kind") == "yield" else _BRACKETS
             for a, b in self._within(item):
-                kind = text(item.get("kind")) or "latency"
-                colour = _KINDS.get(kind, INK)
-                self._axes.plot(
-                    [a / 1000, b / 1000],
-                    [_BRACKETS, _BRACKETS],
-                    color=colour,
-                    linewidth=1.4,
-                    marker="|",
-                    markersize=6,
-                    linestyle="--" if kind == "missed" else "-",
-                )
+                self._bracket(item, a, b, height)
                 if self._start > (number(item.get("start")) or 0.0):
                     continue
                 label = _label(item)
                 centre = (a + b) / 2000
                 half = len(label) * _LETTER_INCHES * seconds_an_inch / 2
-                if centre - half < taken:
+                if centre - half < taken[height]:
                     left_out += 1
                     continue
-                taken = centre + half
-                self._axes.text(
-                    centre,
-                    _BRACKETS + 0.1,
-                    label,
-                    ha="center",
-                    va="bottom",
-                    fontsize=7.5,
-                    color=colour,
-                )
+                taken[height] = centre + half
+                self._label(label, centre, height, _colour(item))
         return left_out
+
+    def _bracket(self, item: Item, start: float, stop: float, height: float) -> None:
+        (line,) = self._axes.plot(
+            [start / 1000, stop / 1000],
+            [height, height],
+            color=_colour(item),
+            linewidth=1.4,
+            marker="|",
+            markersize=6,
+        )
+        line.set_linestyle("--" if item.get("kind") == "missed" else "-")
+
+    def _label(self, words: str, centre: float, height: float, colour: str) -> None:
+        self._axes.text(
+            centre, height + 0.1, words, ha="center", va="bottom", fontsize=7.5, color=colour
+        )
 
     def _within(self, item: Item) -> Iterator[tuple[float, float]]:
         """The part of a span that lies on this line, in ms."""
@@ -175,6 +173,10 @@ class _Line:
         low, high = max(min(a, b), self._start), min(max(a, b), self._stop)
         if low < high or (a == b and self._start <= a < self._stop):
             yield low, high
+
+
+def _colour(item: Item) -> str:
+    return _KINDS.get(text(item.get("kind")) or "", INK)
 
 
 def _label(item: Item) -> str:
@@ -204,7 +206,7 @@ def _legend(tracks: Item) -> list[Patch | Line2D]:
             found.append(line)
     marks = {text(item.get("kind")) for item in objects(tracks.get("marks"))}
     if "silence" in marks:
-        found.append(Patch(facecolor=MUTED, alpha=0.3, hatch="///", label="awkward silence"))
+        found.append(Patch(facecolor=MUTED, alpha=0.3, label="awkward silence"))
     if marks & {"backchannel", "sound"}:
         name = "backchannel, sound"
         found.append(Line2D([], [], color=CALLER, marker="v", linestyle="", label=name))
@@ -220,7 +222,7 @@ def _legend(tracks: Item) -> list[Patch | Line2D]:
 
 def _axis(tracks: Item, left_out: int) -> str:
     found_by = short(str(tracks.get("found_by") or ""))
-    beside = f"; {left_out} labels had no room" if left_out else ""
+    beside = f"; {counted(left_out, 'label')} had no room" if left_out else ""
     return f"seconds of the call; voice by the {found_by}{beside}"
 
 
