@@ -19,9 +19,9 @@ from duplex.clock import Clock, WallClock, wall_seconds
 from duplex.errors import SessionError
 from duplex.local import server as server_module
 from duplex.local import session as session_module
-from duplex.participants import door as door_module
 from duplex.local.faults import parse_fault
 from duplex.local.server import LocalServer
+from duplex.participants import door as door_module
 from duplex.participants.base import Pcm
 from duplex.participants.live import Limits, LiveSession
 from duplex.participants.realtime import Limits as RealtimeLimits
