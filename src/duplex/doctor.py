@@ -57,6 +57,7 @@ def examine() -> list[Finding]:
         _compiler,
         _speech,
         _silero,
+        _plots,
         _sound_card,
         _key,
     )
@@ -131,6 +132,21 @@ def _silero() -> Finding:
         found = "not installed; only measure and remeasure --detector silero need it"
         return Finding(name=name, ok=False, found=found, mend=silero.INSTALL, optional=True)
     return Finding(name=name, ok=True, found=found)
+
+
+def _plots() -> Finding:
+    from importlib.metadata import PackageNotFoundError, version
+
+    name = "plots and data frames"
+    found = []
+    for package in ("matplotlib", "pandas"):
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            told = f"{package} is not installed; only plot and notebooks need it"
+            mend = "pip install 'duplex-voice[notebook]'"
+            return Finding(name=name, ok=False, found=told, mend=mend, optional=True)
+    return Finding(name=name, ok=True, found=f"installed, {', '.join(found)}")
 
 
 def _sound_card() -> Finding:
