@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator, Sequence
 
 import httpx
@@ -195,6 +196,19 @@ async def test_no_more_uploads_go_on_than_are_allowed(
     refused(await waiting.send(whole), "ResourceExhausted", 429)
     go_on.set()
     assert (await first).status_code == 204
+
+
+async def test_a_disk_that_is_full_is_told(
+    waiting: Waiting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(uploads.Form, "_data", full)
+    answer = await waiting.send(waiting.fields() + file(packed(SOURCE)) + END)
+    assert "no space left" in refused(answer, "Unavailable", 503)
+    assert answer.headers["connection"] == "close"
+    assert waiting.left == []
 
 
 async def test_two_uploads_with_one_ticket_leave_one_source(waiting: Waiting) -> None:

@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from duplex.errors import InputError
+from duplex.inputs import reason
 from duplex.serve.archive import read_source
 from duplex.serve.door import UPLOADS
 from duplex.serve.refusals import Refusal, refusing
@@ -96,7 +97,7 @@ def routes(simulations: Simulations) -> APIRouter:
         f"{UPLOADS}{{simulationRunId}}",
         status_code=204,
         response_class=Response,
-        responses=refusing(400, 408, 413, 429),
+        responses=refusing(400, 408, 409, 413, 429, 503),
         openapi_extra={
             "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}
         },
@@ -108,6 +109,10 @@ def routes(simulations: Simulations) -> APIRouter:
     ) -> Response:
         try:
             await going.take(request, id)
+        except OSError as error:
+            raise Refusal(
+                503, "Unavailable", f"the archive cannot be kept: {reason(error)}"
+            ) from None
         except ClientDisconnect:
             raise Refusal(400, "InvalidArgument", "the client left in the middle") from None
         except Refusal as refusal:

@@ -73,7 +73,7 @@ def _creating(api: APIRouter, entries: Entries, creator: Creator) -> None:
         BASE,
         response_model=Created,
         response_model_exclude_none=True,
-        responses=refusing(400, 408, 413, 429, 503),
+        responses=refusing(400, 408, 409, 413, 429, 503),
         summary="Create a run",
     )
     async def create(request: Request, project: Project, body: CreateBody) -> Created:
@@ -89,7 +89,7 @@ def _creating(api: APIRouter, entries: Entries, creator: Creator) -> None:
     @api.post(
         f"{BASE}/{{simulationRunId}}:confirmSourceUpload",
         response_model=Nothing,
-        responses=refusing(400, 404, 408, 413),
+        responses=refusing(400, 404, 408, 409, 413),
         summary="Confirm a source, and have its scenarios written",
     )
     async def confirm(project: Project, id: RunId, body: ConfirmBody) -> Response:

@@ -42,7 +42,7 @@ _MEANINGS = {
     416: "The range lies outside the file.",
     422: "A value is not one that can be used.",
     429: "Too many of these are under way.",
-    503: "The run did not begin in time, or the model could not be used.",
+    503: "The run did not begin in time, the model could not be used, or the disk is full.",
 }
 _LONGEST = 600
 

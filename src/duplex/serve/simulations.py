@@ -22,7 +22,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from duplex.clock import utc_seconds
-from duplex.errors import InputError
+from duplex.errors import DuplexError, InputError
 from duplex.inputs import exists, read_bytes
 from duplex.run_folder import RunFolder, make_private
 from duplex.run_lock import RunLock, is_running
@@ -166,7 +166,7 @@ class Simulations:
         lock = RunLock()
         try:
             lock.take(self.place(record))
-        except InputError:
+        except DuplexError:
             raise precondition("the run is not pending") from None
         with self._lock:
             self._look()
