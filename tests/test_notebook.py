@@ -153,6 +153,16 @@ def test_no_word_of_a_run_becomes_markup(tmp_path: Path) -> None:
         harmless(html)
         assert "<img" not in html
     assert "&lt;img" in found._repr_html_()
+    assert not any("\x1b" in text or "\u202e" in text for text in (repr(found), str(found)))
+
+
+def test_in_a_terminal_each_is_one_line(held: Run, folder: Path) -> None:
+    assert repr(held) == f"<Run {folder.name}: {held}>"
+    assert repr(held.call("refused")) == "<Call refused: not graded>"
+    assert repr(held.metrics) == f"<Metrics of {folder.name}: timing 1.0, detector edge>"
+    wav = folder / "audio" / "cut_in" / "conversation.wav"
+    found = duplex.measure(wav, channels="caller,assistant", detector="rms", witness=False)
+    assert repr(found) == "<Measured conversation.wav: timing 1.0, detector rms>"
 
 
 def test_a_long_run_shows_twenty_calls_and_says_how_many_more(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from duplex.report.entries import Entry, entries
 from duplex.results import schema
 from duplex.values import Json
 from duplex.viewer import timeline
-from duplex.viewer.reading import members, number, objects, text
+from duplex.viewer.reading import clean, members, number, objects, text
 from duplex.viewer.rows import timing_rows
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ HEADLINE = (
 """What is shown first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Metrics:
     """Figures with their units, n, ± and intervals, and why there is none.
 
@@ -103,6 +103,9 @@ class Metrics:
 
         return draw(self)
 
+    def __repr__(self) -> str:
+        return f"<Metrics of {clean(self.of)}: {clean(self.basis)}>"
+
     def _repr_html_(self) -> str:
         return markup.block(f"Metrics of {self.of}", self.basis, figures(self))
 
@@ -118,7 +121,7 @@ class Metrics:
         return f"timing {version}, detector {detector or 'unnamed'}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Measured(Measurement):
     """A recording that was measured by :func:`duplex.measure`, for programs and notebooks."""
 
@@ -167,6 +170,10 @@ class Measured(Measurement):
     def plot_latency(self) -> Plot:
         """Draw the replies' latencies; see :meth:`Metrics.plot_latency`."""
         return self.metrics.plot_latency()
+
+    def __repr__(self) -> str:
+        told = self.health.refusal or self.metrics.basis
+        return f"<Measured {clean(Path(self.file).name)}: {clean(told)}>"
 
     def _repr_html_(self) -> str:
         told = self.health.refusal or f"{self.health.verdict.value}; {self.metrics.basis}"

@@ -33,7 +33,7 @@ from duplex.verdict.case import Case, Reading
 from duplex.verdict.gather import gather
 from duplex.verdict.readings import find, read
 from duplex.viewer import timeline
-from duplex.viewer.reading import members, number
+from duplex.viewer.reading import clean, members, number
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from duplex.notebook.canvas import Plot
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Call:
     """One call of a run.
 
@@ -115,6 +115,9 @@ class Call:
         spoken = timeline.voices(timing, recording)
         return timeline.tracks(timing, spoken, evidence, duration), duration
 
+    def __repr__(self) -> str:
+        return f"<Call {clean(self.id)}: {_passed(self.passed)}>"
+
     def _repr_html_(self) -> str:
         checks = [
             (
@@ -134,7 +137,7 @@ class Call:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Run(Finished):
     """A run's folder: its calls, its verdict, what was measured of all of them.
 
@@ -244,7 +247,10 @@ class Run(Finished):
         return draw(self.run)
 
     def __str__(self) -> str:
-        return headline(self.run)
+        return clean(headline(self.run))
+
+    def __repr__(self) -> str:
+        return f"<Run {clean(self.id)}: {self}>"
 
     def _repr_html_(self) -> str:
         told = [*verdict_lines(self.run), *short(self.run)]
