@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 import duplex
+from duplex.calibration import table
+from duplex.calibration.matching import Metric
 from duplex.metrics.contract_definitions import CONTRACT_DEFINITIONS
 from duplex.metrics.definitions import DEFINITIONS
 from duplex.metrics.timing_policy import TimingPolicy
@@ -84,6 +86,18 @@ def test_every_metric_and_constant_is_defined_on_the_page() -> None:
         assert re.search(rf"^\| `{re.escape(name)}` \|[^|]*\| [A-Z]", page, re.MULTILINE), name
     for name, value in TimingPolicy().as_json().items():
         assert f"| `{name}` | {value} | " in page
+
+
+def test_the_calibration_page_is_one_that_the_command_writes_today() -> None:
+    page = (DOCS / "calibration.md").read_text(encoding="utf-8")
+    assert page.startswith(table._HEAD)
+    heads = "| " + " | ".join(("row", *table.COLUMNS, "goal")) + " |"
+    for metric in Metric:
+        assert f"\n## `{metric.value}`\n\n{table.ABOUT[metric].capitalize()}.\n\n{heads}\n" in page
+    rows = re.findall(r"^\| [^|]+ / .*$", page, re.MULTILINE)
+    assert len(rows) > 100
+    cells = {len(re.split(r"(?<!\\)\|", row)) for row in rows}
+    assert cells == {len(table.COLUMNS) + 4}
 
 
 def test_the_python_page_lists_every_public_name_once() -> None:
