@@ -64,6 +64,11 @@ class _Going:
             await received(request.headers, _pieces(request), admit)
             for record, path in mine:
                 await asyncio.to_thread(self._keep, record, path)
+        except OSError as error:
+            message = f"the archive cannot be kept: {reason(error)}"
+            raise Refusal(503, "Unavailable", message) from None
+        except ClientDisconnect:
+            raise Refusal(400, "InvalidArgument", "the client left in the middle") from None
         finally:
             self._count -= len(mine)
             for _, path in mine:
@@ -109,12 +114,6 @@ def routes(simulations: Simulations) -> APIRouter:
     ) -> Response:
         try:
             await going.take(request, id)
-        except OSError as error:
-            raise Refusal(
-                503, "Unavailable", f"the archive cannot be kept: {reason(error)}"
-            ) from None
-        except ClientDisconnect:
-            raise Refusal(400, "InvalidArgument", "the client left in the middle") from None
         except Refusal as refusal:
             # What is left of a body that was not read cannot be another request.
             close = {"connection": "close"}
