@@ -258,7 +258,7 @@ def _delay(seat: Seat, measured: Delay | None, console: Console) -> Delay:
             )
         )
     )
-    width = f"{found.delay_ms:.0f} ± {found.plus_minus_ms:.0f} ms"
+    width = f"{found.delay_ms:.1f} ± {found.plus_minus_ms:.1f} ms"
     if found.source == "reported":
         console.print(f"card's delay: {width}, as its drivers say; --calibrate measures it")
     elif measured is None:

@@ -23,6 +23,8 @@ from duplex.card.settling import Settling
 from duplex.errors import InputError
 
 OPENINGS = 2
+SPARE = 1
+"""Further openings where fewer than half of the clicks of one came back."""
 FIRST_AUDIO_MS = 5_000
 """How long a microphone may take to give its first block."""
 _STEP_MS = 20
@@ -50,9 +52,13 @@ def calibrate(bench: Bench, *, openings: int = OPENINGS, count: int = clicks.COU
         InputError: a device cannot be opened, gives no audio, or too few clicks came back.
     """
     found: list[Echoed] = []
-    for _ in range(openings):
-        found += _opening(bench, count)
-    return clicks.settle(found, openings * count)
+    tried = heard = 0
+    while heard < openings and tried < openings + SPARE:
+        came = _opening(bench, count)
+        found += came
+        heard += 2 * len(came) > count
+        tried += 1
+    return clicks.settle(found, tried * count)
 
 
 def _opening(bench: Bench, count: int) -> list[Echoed]:

@@ -101,7 +101,8 @@ def settle(found: Sequence[Echoed], played: int) -> Settled:
             )
     raise InputError(
         f"calibrate: {len(found)} of {played} clicks came back at delays that agree too little; "
-        "let the microphone hear the loudspeaker (no headphones), louder, in a quiet room"
+        "let the microphone hear the loudspeaker (no headphones), louder, in a quiet room, "
+        "and the machine be idle"
     )
 
 

@@ -227,12 +227,14 @@ class Person:
         """Say what the card did during the call; the card itself stays open."""
         if self._closed:
             return
+        # What the card does while sessions are closed is not of the call.
+        account = None if self._began is None else self._account()
         self._seat.playback.closing = True
         if self._looking is not None:
             await asyncio.gather(self._looking, return_exceptions=True)
         self._closed = True
-        if self._began is not None:
-            self._tell("card.closed", **self._account())
+        if account is not None:
+            self._tell("card.closed", **account)
         self._tell("session.closed", reason="close_requested")
 
     async def abort(self) -> None:
