@@ -202,9 +202,20 @@ def _status(told: Told) -> str:
 
 def _live(folder: Path, row: Row) -> Row:
     """A run that nobody finished is running while somebody holds its folder."""
-    if row.status != "interrupted" or not is_running(folder / row.id):
+    if row.status != "interrupted":
         return row
+    place = folder / row.id
+    if not is_running(place):
+        # Its runner may have finished it and left since the row was read.
+        return row_of(place) if _finished(place) else row
     return _row_from(json.dumps(asdict(row) | {"status": "running"}))
+
+
+def _finished(place: Path) -> bool:
+    try:
+        return read_journal(place).over is not None
+    except DuplexError:
+        return False
 
 
 def _listed(value: object) -> list[object]:
