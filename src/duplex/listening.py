@@ -23,16 +23,17 @@ from duplex.card.playback import Playback
 from duplex.card.seat import Seat
 from duplex.clock import wall_seconds
 from duplex.errors import InputError
-from duplex.inputs import exists
+from duplex.inputs import exists, opened
 from duplex.options import RunOptions
 from duplex.participants.steady import SteadyRate
 from duplex.recording.recorder import CONVERSATION
+from duplex.riff import PCM, locate
 from duplex.run_folder import RunFolder
 from duplex.run_lock import is_running
 from duplex.runner import Audience
 from duplex.screen import plain
 from duplex.values import SESSION_RATE_HZ, Event, Side
-from duplex.wavfile import open_wav, probe_wav
+from duplex.wavfile import probe_wav
 
 LATENCY_MS = 100
 AHEAD_MS = 400
@@ -311,15 +312,22 @@ def _blocks(folder: RunFolder, call_id: str, path: Path, start: int) -> Iterator
 
 
 def _from(path: Path, start: int) -> Iterator[Pcm]:
-    """What a recording holds from frame ``start`` on, in blocks of 20 ms."""
-    with open_wav(path) as wav:
-        size = max(1, wav.rate_hz * _BLOCK_MS // 1000)
-        at = 0
-        for block in wav.blocks(size):
-            skipped = max(0, start - at)
-            at += len(block)
-            if skipped < len(block):
-                yield block[skipped:]
+    """What a recording holds from frame ``start`` on, in blocks of 20 ms; the rest is not read."""
+    with opened(path) as file:
+        place = locate(file, path)
+        if place is None or place.format.tag != PCM or place.format.bits != 16:
+            raise InputError(f"recording {path} is not as a call writes it, want 16-bit PCM")
+        width = 2 * place.format.channels
+        size = width * max(1, place.format.rate_hz * _BLOCK_MS // 1000)
+        at = start * width
+        file.seek(place.offset + at)
+        while at + width <= place.length:
+            raw = file.read(min(size, place.length - at))
+            whole = len(raw) - len(raw) % width
+            if not whole:
+                return
+            at += whole
+            yield np.frombuffer(raw, "<i2", whole // 2).reshape(-1, place.format.channels)
 
 
 def _play(speaker: Speaker, blocks: Iterator[Pcm], which: Which) -> int:
