@@ -134,7 +134,7 @@ class CallerBrain:
         if not self._opened or self._finishing or self._outstanding:
             return ()
         unsaid = self._agenda.unsaid()
-        out = self._known.out(self._agenda.told, [key for item in unsaid for key in item.facts])
+        out = self._known.out(self._agenda.told)
         say = self._interjections.speak(speech_ms, unsaid, looking=self._holding, told=out)
         if say is None:
             return ()

@@ -23,6 +23,8 @@ A higher one is the chance that an utterance is cut into where nothing else is d
 """
 SOONEST_MS = 600
 """How much of an utterance even the most impatient caller hears before it cuts in, in ms."""
+INSIST_MS = 2_000
+"""The same where it only says again what it has said: longer than a request to wait lasts."""
 PATIENT_MS = 2_000
 """How much longer a caller waits at most whose tendency is near 0, in ms."""
 
@@ -73,8 +75,11 @@ class Interjections:
             self._murmur_at = None
             return self._murmur(())
         if self._cut_in_at is not None and speech_ms >= self._cut_in_at:
+            say = None if looking else self._cut_in(pending)
+            if say is None and speech_ms < INSIST_MS:
+                return None
             self._cut_in_at = None
-            return None if looking else self._cut_in(pending, told)
+            return say if say is not None or looking else self._insist(pending, told)
         return None
 
     def _begin(self) -> None:
@@ -107,16 +112,17 @@ class Interjections:
         text = hint or self._chance.pick("murmurs", words)
         return Say(text=text, action=Action.BACKCHANNEL, over=True, items=items)
 
-    def _cut_in(self, pending: Sequence[AgendaItem], told: Sequence[Fact]) -> Say | None:
-        """An impatient caller answers before the question is out, or says a thing again.
-
-        It says nothing again that it said again before, and hears an utterance out in between.
-        """
+    def _cut_in(self, pending: Sequence[AgendaItem]) -> Say | None:
+        """An impatient caller gives its next answer before the question is out."""
         for item in pending:
             kind = trigger_kind(item.trigger_condition)
             if item.action in ("answer", "correct") and kind in ("asks", "") and item.response_hint:
                 text = item.response_hint
                 return Say(text=text, action=Action.INTERRUPT, over=True, items=(item.id,))
+        return None
+
+    def _insist(self, pending: Sequence[AgendaItem], told: Sequence[Fact]) -> Say | None:
+        """Or says a thing again; none twice, and it hears an utterance out in between."""
         # A name said twice is a name misheard twice.
         plain = [
             fact

@@ -42,10 +42,14 @@ class Knowledge:
             active.append(fact)
         return active
 
-    def out(self, said: Set[str], kept: Iterable[str]) -> list[Fact]:
-        """Return the facts as they stand, but for those ``kept`` for what is still to be said."""
-        later = set(kept)
-        return [fact for fact in self.active(said) if fact.key not in later]
+    def out(self, said: Set[str]) -> list[Fact]:
+        """Return the facts that the other side was told, as they stand."""
+        told = {key for item in self._brief.agenda if item.id in said for key in item.facts}
+        return [
+            fact
+            for fact in self.active(said)
+            if fact.key in told or any(map(fact.same, fact.values_in(self._brief.opening)))
+        ]
 
     def wrong(self, meaning: Meaning, said: Set[str], *, final: bool = False) -> list[str]:
         """Return the facts that were spoken of with another value than the caller's."""
