@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,10 @@ from duplex.card.kept import Delay
 from duplex.metrics.card import card_of
 from duplex.metrics.of_call import timing_of_call
 from duplex.recording import Recording
+from duplex.report.card_report import card_lines
 from duplex.values import Json, Side
+from verdict_runs import call
+from verdict_runs import run as made_run
 
 SAID = ((EARLY_S + 1.0, VOICE), (EARLY_S + 4.0, VOICE))
 ANSWER_MS = 400
@@ -227,3 +231,20 @@ async def test_the_drift_of_the_card_is_told_with_its_width(tmp_path: Path, ppm:
         width = number(block(found["drift_plus_minus_ppm"])[name])
         assert abs(drift - ppm) <= max(3 * width, 10)
     assert found["gaps"] == 0
+
+
+async def test_what_the_card_did_is_told_below_the_run(tmp_path: Path) -> None:
+    card = FakeCard(voice=SAID, loop_ms=80)
+    seat = seat_of(card)
+    seat.delay = Delay(delay_ms=80, plus_minus_ms=0.4, source="loopback", at="now")
+    _, recording = await hold(tmp_path, card, seat, seconds=7)
+    run = made_run(call())
+    run.results[0].duplex["card"] = card_block(recording)
+    delays, lost = card_lines(run)
+    assert re.fullmatch(
+        r"card: 80 ± 0\.4 ms out to in, measured by clicks; \d+ ± [\d.]+ ms from the assistant to "
+        r"you; you waited \d+ ± [\d.]+ ms \(median\), answered after \d+ ± [\d.]+ ms",
+        delays,
+    )
+    assert lost == "card: nothing lost; no echo"
+    assert card_lines(made_run(call())) == ()

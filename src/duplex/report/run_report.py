@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from duplex.counting import counted
+from duplex.report.card_report import card_lines
 from duplex.report.figures import duration, spread
 from duplex.report.limits import HEADINGS, UNMEASURED, limits
 from duplex.report.markdown import cell, section, table
@@ -28,8 +29,8 @@ _TIMES = (
 
 
 def short(run: schema.Run) -> tuple[str, ...]:
-    """What stands below the table of calls: ledger, words, work that nobody saw, and basis."""
-    return ledger(run), words(run), *unseen_work(run), basis(run)
+    """What stands below the table of calls: ledger, words, unseen work, sound cards, basis."""
+    return ledger(run), words(run), *unseen_work(run), *card_lines(run), basis(run)
 
 
 def unseen_work(run: schema.Run) -> tuple[str, ...]:
