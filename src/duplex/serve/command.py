@@ -13,6 +13,8 @@ import os
 import secrets
 import signal
 import socket
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 _SHORTEST = 16
 _AT_ONCE = 512
 _GRACE_SECONDS = 3
+_BEHIND = 10
+"""Added to its niceness."""
 
 
 def command(
@@ -62,6 +66,7 @@ def command(
     if not is_loopback(host):
         console.print(Text(f"host {host}: what is sent, the token too, is not encrypted"))
     console.print(Text("stop with Ctrl-C"))
+    _make_way()
     with door:
         asyncio.run(_serve(app, door))
 
@@ -119,6 +124,8 @@ def _bound(host: str, port: int) -> socket.socket:
         try:
             door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             door.bind(address)
+            # Whoever reads the address may come at once, and waits until the server is up.
+            door.listen(_AT_ONCE)
         except BaseException:
             door.close()
             raise
@@ -126,6 +133,18 @@ def _bound(host: str, port: int) -> socket.socket:
         reason = error.strerror if isinstance(error, OSError) else None
         raise InputError(f"host {host} port {port}: cannot listen ({reason or error})") from None
     return door
+
+
+def _make_way() -> None:
+    """Let every call on this machine go before the server; a tick must not wait for a reader.
+
+    Threads have priorities of their own on Linux alone, so only there are the runs that the
+    launcher begins, from a thread of its own, as quick as any.
+    """
+    if sys.platform == "linux":
+        here = threading.get_native_id()
+        own = os.getpriority(os.PRIO_PROCESS, here)
+        os.setpriority(os.PRIO_PROCESS, here, min(19, own + _BEHIND))
 
 
 async def _serve(app: FastAPI, door: socket.socket) -> None:

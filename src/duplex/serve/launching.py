@@ -13,9 +13,11 @@ import os
 import re
 import secrets
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
@@ -30,6 +32,9 @@ BEGIN_SECONDS = 45.0
 _LOOK_SECONDS = 0.1
 _SAID_BYTES = 1 << 20
 _MARK = re.compile(r"-[0-9a-f]{8}$")
+
+
+Process = subprocess.Popen[bytes]
 
 
 class Launcher(Protocol):
@@ -48,6 +53,9 @@ class Processes:
         self._hidden = hidden
         self._going: set[asyncio.Task[None]] = set()
         self._count = 0
+        # Its thread is made now: whoever makes way later does so without the runs it begins.
+        self._spawner = ThreadPoolExecutor(1, "spawner")
+        self._spawner.submit(int).result()
 
     async def start(self, values: Mapping[str, object]) -> str:
         options = checked(values)
@@ -72,14 +80,18 @@ class Processes:
         finally:
             answered.set()
 
-    async def _spawned(self, config: Path, private: Path) -> asyncio.subprocess.Process:
+    async def _spawned(self, config: Path, private: Path) -> Process:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._spawner, self._spawn, config, private)
+
+    def _spawn(self, config: Path, private: Path) -> Process:
         kept = {name: value for name, value in os.environ.items() if name not in self._hidden}
         said = os.open(private / "said", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            return await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "duplex", "run", "--config", str(config)),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
+            return subprocess.Popen(
+                (sys.executable, "-m", "duplex", "run", "--config", str(config)),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
                 stderr=said,
                 env=kept,
                 start_new_session=True,
@@ -87,12 +99,10 @@ class Processes:
         finally:
             os.close(said)
 
-    async def _keep(
-        self, process: asyncio.subprocess.Process, private: Path, answered: asyncio.Event
-    ) -> None:
+    async def _keep(self, process: Process, private: Path, answered: asyncio.Event) -> None:
         """Hold the run's place until its process has ended, and what it said until it is read."""
         try:
-            await process.wait()
+            await _over(process)
             await answered.wait()
         finally:
             self._leave(private)
@@ -101,21 +111,26 @@ class Processes:
         self._count -= 1
         shutil.rmtree(private, ignore_errors=True)
 
-    async def _begun(self, process: asyncio.subprocess.Process, name: str, said: Path) -> str:
+    async def _begun(self, process: Process, name: str, said: Path) -> str:
         """The run's id once its folder is there; raises Refusal when it never will be."""
         end = wall_seconds() + BEGIN_SECONDS
         while wall_seconds() < end:
-            over = process.returncode is not None
+            over = process.poll() is not None
             if (found := _folder(self._runs, name)) is not None:
                 return found
             if over:
                 raise Refusal(422, "run_refused", _sentence(said), param="options")
             await real_pause(_LOOK_SECONDS)
         process.kill()
-        await process.wait()
+        await _over(process)
         if (found := _folder(self._runs, name)) is not None:
             return found
         raise Refusal(503, "run_did_not_begin", f"the run did not begin in {BEGIN_SECONDS:.0f} s")
+
+
+async def _over(process: Process) -> None:
+    while process.poll() is None:
+        await real_pause(_LOOK_SECONDS)
 
 
 def checked(values: Mapping[str, object]) -> RunOptions:
