@@ -36,6 +36,8 @@ def main() -> None:
     assert names["webrtc detector"]["ok"], names
 
     shipped = Path(duplex.__file__ or "").parent / "scenarios"
+    static = Path(duplex.__file__ or "").parent / "serve" / "pages" / "static"
+    assert {"page.css", "run.js", "live.js", "icon.svg"} <= {one.name for one in static.iterdir()}
     valid = duplex_command("scenario", "validate", str(shipped))
     assert valid.returncode == 0, valid.stderr
 

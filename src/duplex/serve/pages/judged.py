@@ -20,6 +20,8 @@ from duplex.verdict.readings import METRICS, turn_readings
 from duplex.verdict.sweeps import sweep_of
 from duplex.viewer import say
 
+_FOR_P95 = 5
+"""Of fewer values a 95th percentile is the largest and says nothing."""
 _DRAWN = ("response_latency", "assistant_own_latency", "time_to_yield", "greeting_latency")
 _KINDS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("scenario", lambda case: case.scenario),
@@ -100,7 +102,8 @@ def _spreads(subject: Subject) -> Markup | None:
 def _spread(one: Aggregate, cases: Sequence[Case], criteria: Sequence[Criterion]) -> Markup:
     assert one.numbers is not None
     values = [v for case in cases if case.counted for v in turn_readings(one.id, case.result)]
-    marks = [("median", one.numbers.median), ("p95", one.numbers.p95)]
+    marks = [("median", one.numbers.median)]
+    marks += [("p95", one.numbers.p95)] if len(values) >= _FOR_P95 else []
     title = f"{_named(one.id)}: {counted(one.values, 'value')} of {counted(one.calls, 'call')}"
     return charts.spread(title, values, marks, _limit(one.id, criteria))
 
