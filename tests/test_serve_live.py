@@ -44,6 +44,7 @@ class Served:
         assert self.process.stderr is not None
         self.url = json.loads(self.process.stdout.readline())["url"]
         self.token = self.process.stderr.readline().removeprefix("token: ").strip()
+        self.link = self.process.stderr.readline().removeprefix("page: ").strip()
 
     def ended(self) -> tuple[int, str]:
         self.process.send_signal(signal.SIGTERM)
@@ -101,6 +102,7 @@ async def test_the_client_starts_a_run_polls_it_and_has_its_verdict_while_many_r
             f"/api/runs/{id}/calls/{name}/audio.wav", headers={"range": "bytes=0-3"}
         )
         assert (sound.status_code, sound.content) == (206, b"RIFF")
+    assert served.link == f"{served.url}/?enter={served.token}"
     code, said = served.ended()
     assert code == 0
     assert served.token not in said
