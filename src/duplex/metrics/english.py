@@ -23,7 +23,7 @@ _QUOTES = str.maketrans("‘’ʼ`´", "'''''")
 _REWRITTEN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))"), ""),
     (
-        re.compile(r"\b((?:19|20)[0-9]{2})-([0-9]{1,2})-([0-9]{1,2})\b"),
+        re.compile(r"(?<![\w-])((?:19|20)[0-9]{2})-([0-9]{1,2})-([0-9]{1,2})\b(?!-[0-9])"),
         lambda m: _day(m, m[2], m[3], m[1]),
     ),
     (
