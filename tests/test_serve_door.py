@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from duplex.serve import door
-from serve_support import AUTH, TOKEN, application, client, sounding, stored
+from serve_support import AUTH, TOKEN, application, begun, client, held, sounding, stored
 from verdict_runs import call
 
 RESULTS = "/v1/simulation/plan/job/run_one/results"
@@ -227,3 +227,26 @@ async def test_every_answer_is_kept_from_other_sites_and_sniffing(runs: Path) ->
             assert headers["cross-origin-resource-policy"] == "same-origin"
             assert "default-src 'none'" in headers["content-security-policy"]
             assert "access-control-allow-origin" not in headers
+
+
+async def test_whatever_can_be_got_has_a_head_without_a_body(runs: Path) -> None:
+    begun(runs, "run_live", ["booking"]).close()
+    lock = held(runs / "run_live")
+    try:
+        async with client(application(runs)[0]) as http:
+            for path in (
+                "/",
+                "/api/runs",
+                "/api/runs/run_one/results.json",
+                "/api/runs/run_live/events",
+                "/api/runs/lost",
+            ):
+                head = await http.head(path)
+                assert head.content == b"", path
+                assert head.status_code == (404 if path.endswith("lost") else 200), path
+            whole = await http.get("/api/runs/run_one/results.json")
+            head = await http.head("/api/runs/run_one/results.json")
+            assert head.headers["content-length"] == str(len(whole.content))
+            assert (await http.head("/v0/uploads/one")).status_code == 405
+    finally:
+        lock.release()

@@ -433,3 +433,33 @@ async def test_what_is_no_form_is_refused(runs: Path) -> None:
         many = "&".join(f"a{n}=1" for n in range(600))
         assert (await http.post("/new", content=many, headers=FORM)).status_code == 422
         assert (await http.post("/new", content=b"\xff=1", headers=FORM)).status_code == 422
+
+
+async def test_a_page_that_is_refused_is_a_page_for_a_browser_only(runs: Path) -> None:
+    (runs / "run_bad" / "results.json").write_text('{"half')
+    refused = {
+        "/nothing": 404,
+        "/runs/lost": 404,
+        "/runs/run_good/calls/lost": 404,
+        "/runs/run_bad": 409,
+        "/?only=nonsense": 422,
+        "/api/runs/run_bad/viewer.html": 404,
+    }
+    async with client(application(runs)[0]) as http:
+        for path, status in refused.items():
+            answer = await http.get(path, headers=HTML)
+            assert answer.status_code == status, path
+            assert 'href="/"' in answer.text, path
+            assert "style-src 'self'" in answer.headers["content-security-policy"]
+            told = (await http.get(path)).json()["message"]
+            assert told[1:] in Parts(answer.text).text, path
+        for path in ("/v0/projects/x/simulation-runs/lost", "/v1/simulation/plan/jobs/lost"):
+            assert "code" in (await http.get(path, headers=HTML)).json()
+
+
+async def test_whoever_was_signed_in_to_a_server_that_is_gone_signs_in_again(runs: Path) -> None:
+    async with client(application(runs)[0], cookie="duplex_8700=of-another-server") as http:
+        for path in ("/new", "/runs/run_good/again", "/runs/run_good/cancel"):
+            own = {"origin": "http://127.0.0.1:8700"}
+            answer = await http.post(path, content="a=1", headers=FORM | HTML | own)
+            assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in"), path

@@ -96,6 +96,12 @@ def test_a_folder_that_is_no_run_is_not_listed(tmp_path: Path) -> None:
     assert Store(tmp_path).rows() == []
 
 
+def test_a_folder_whose_name_is_no_text_hides_no_other_run(tmp_path: Path) -> None:
+    stored(tmp_path, "a")
+    stored(tmp_path, "b").rename(tmp_path / "\udcff")
+    assert [row.id for row in Store(tmp_path).rows()] == ["a"]
+
+
 def test_a_run_without_its_runner_is_interrupted_and_with_it_running(tmp_path: Path) -> None:
     place = tmp_path / "a"
     place.mkdir()

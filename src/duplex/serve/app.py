@@ -9,7 +9,7 @@ from __future__ import annotations
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from duplex.errors import DuplexError
 from duplex.serve import (
@@ -25,6 +25,7 @@ from duplex.serve.door import UPLOADS, Door
 from duplex.serve.launching import Launcher
 from duplex.serve.library import Library
 from duplex.serve.livekit_entries import Entries
+from duplex.serve.pages import refused
 from duplex.serve.pages.routes import routes as page_routes
 from duplex.serve.progress import Streams
 from duplex.serve.refusals import Refusal, error_object
@@ -103,16 +104,21 @@ def _declared(schema: dict[str, object]) -> dict[str, object]:
     return schema
 
 
-def _answer(status: int, code: str, message: str, param: str | None = None) -> JSONResponse:
+def _answer(
+    request: Request, status: int, code: str, message: str, param: str | None = None
+) -> Response:
+    """An error object, or its page where a person reads."""
+    if refused.is_shown(request):
+        return refused.shown(request, status, f"{param}: {message}" if param else message)
     return JSONResponse(error_object(status, code, message, param=param), status)
 
 
-async def _refused(_: Request, error: Exception) -> JSONResponse:
+async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
-    return JSONResponse(error.body(), error.status)
+    return _answer(request, error.status, error.code, error.message, error.param)
 
 
-async def _invalid(request: Request, error: Exception) -> JSONResponse:
+async def _invalid(request: Request, error: Exception) -> Response:
     """What FastAPI found wrong: the first place, in one sentence."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
@@ -120,22 +126,21 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
     path, said = request.url.path, str(first["msg"])
     status = 400 if path.startswith(_SHAPED) else 422
     code = "InvalidArgument" if path.startswith("/v0/") else "invalid_parameter"
-    return _answer(status, code, f"{said[:1].lower()}{said[1:]}", where or None)
+    return _answer(request, status, code, f"{said[:1].lower()}{said[1:]}", where or None)
 
 
-async def _http(_: Request, error: Exception) -> JSONResponse:
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     said = {404: "resource_not_found", 405: "method_not_allowed"}
-    answer = _answer(
-        error.status_code, said.get(error.status_code, "invalid_request"), str(error.detail).lower()
-    )
+    code = said.get(error.status_code, "invalid_request")
+    answer = _answer(request, error.status_code, code, str(error.detail).lower())
     answer.headers.update(dict(error.headers or {}))
     return answer
 
 
-async def _unreadable(_: Request, error: Exception) -> JSONResponse:
-    return _answer(409, "run_unreadable", str(error))
+async def _unreadable(request: Request, error: Exception) -> Response:
+    return _answer(request, 409, "run_unreadable", str(error))
 
 
-async def _unforeseen(_: Request, error: Exception) -> JSONResponse:
-    return _answer(500, "internal_error", "the server could not answer; its log says why")
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    return _answer(request, 500, "internal_error", "the server could not answer; its log says why")

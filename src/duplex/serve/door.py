@@ -54,6 +54,11 @@ class Door:
             return
         guarded = _with_headers(send)
         headers = Headers(scope=scope)
+        if scope["method"] == "HEAD":
+            # Whatever can be got has a head; how long a body would be is not found out.
+            scope = {**scope, "method": "GET"}
+            head = _HeadOnly(guarded, receive)
+            guarded, receive = head.send, head.receive
         try:
             self._refuse_strangers(headers)
             if (token := _token_of(scope)) is not None:
@@ -113,6 +118,25 @@ class Door:
             await _sent_to(f"{SIGN_IN}?wrong=1", send)
 
 
+class _HeadOnly:
+    """Lets the head of an answer through, and is a client that left after it."""
+
+    def __init__(self, send: Send, receive: Receive) -> None:
+        self._send = send
+        self._receive = receive
+        self._over = asyncio.Event()
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and not self._over.is_set():
+            await self._send(message)
+            await self._send({"type": "http.response.body", "body": b""})
+            self._over.set()
+
+    async def receive(self) -> Message:
+        await self._over.wait()
+        return {"type": "http.disconnect"}
+
+
 class _Replay:
     """Hands the body that was read to the application, then whatever else the client sends."""
 
@@ -166,7 +190,7 @@ def _token_of(scope: Scope) -> str | None:
 def _is_page(scope: Scope, headers: Headers) -> bool:
     path = scope["path"]
     known = path in _PAGES or path.startswith("/runs/")
-    return known and scope["method"] == "GET" and "text/html" in headers.get("accept", "")
+    return known and "text/html" in headers.get("accept", "")
 
 
 async def _sent_to(place: str, send: Send, *more: tuple[bytes, bytes]) -> None:

@@ -231,7 +231,7 @@ def _stamps(folder: Path) -> Iterator[tuple[str, str]]:
     """Each run's folder and what tells that its files changed."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith(".") or not entry.is_dir():
+            if entry.name.startswith(".") or not _is_text(entry.name) or not entry.is_dir():
                 continue
             marks = []
             for name in (_RESULTS, JOURNAL):
@@ -240,6 +240,15 @@ def _stamps(folder: Path) -> Iterator[tuple[str, str]]:
                     marks.append(f"{name}:{about.st_mtime_ns}:{about.st_size}:{about.st_ino}")
             if marks:
                 yield entry.name, " ".join(marks)
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name can be written and asked for: one of other bytes names no run."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _opened(folder: Path) -> sqlite3.Connection:
