@@ -25,6 +25,7 @@ pytestmark = [
     pytest.mark.skipif(BINARY is None, reason="no chromium on PATH: apt-get install chromium"),
 ]
 SECONDS = 6
+LONG = "run_with_a_name_of_one_long_word_and_a_date_20261201"
 MANY_TABS = 80
 
 
@@ -37,7 +38,7 @@ class Server:
         for day in (1, 2, 3):
             calls = [call(sample=n, passed=n < 4 or day > 1) for n in range(1, 5)]
             checks = ["response_latency.p95 <= 1500ms"]
-            stored(folder / "runs", f"run_stored_{day}", *calls, day=day, checks=checks)
+            stored(folder / "runs", f"{LONG}_{day}", *calls, day=day, checks=checks)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "duplex", "serve", "--runs", str(folder / "runs")],
             stdout=subprocess.PIPE,
@@ -194,7 +195,7 @@ UNNAMED = """
   .filter((one) => !(one.labels && one.labels.length))
   .map((one) => one.outerHTML)
 """
-PLACES = ("/", "/new", "/sign-in", "/runs/run_stored_3", "/runs/run_stored_3/calls/booking.s1")
+PLACES = ("/", "/new", "/sign-in", f"/runs/{LONG}_3", f"/runs/{LONG}_3/calls/booking.s1")
 
 
 @pytest.mark.parametrize("place", PLACES)

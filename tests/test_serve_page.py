@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -121,12 +123,22 @@ async def test_the_trend_of_a_plan_has_a_dot_for_every_settled_run(runs: Path) -
     assert "<circle" not in none
 
 
-def test_a_long_list_says_how_much_of_it_is_shown(runs: Path) -> None:
+def test_a_long_list_has_pages(runs: Path) -> None:
     row = Store(runs).rows()[0]
     many = [replace(row, id=f"run_{n}") for n in range(SHOWN + 3)]
-    text = joined(*listed.content(Chosen(), many, [], "")).text
-    assert f"The newest {SHOWN} of {SHOWN + 3} runs." in text
-    assert text.count("<tr>") == SHOWN + 1
+
+    def page(skip: int) -> str:
+        return joined(*listed.content(Chosen(agent=row.agent, skip=skip), many, [], "")).text
+
+    first, second, beyond = page(0), page(SHOWN), page(5 * SHOWN)
+    assert f"Runs 1 to {SHOWN} of {SHOWN + 3}." in first
+    assert f'href="/?skip={SHOWN}&amp;agent={row.agent}"' in first
+    assert "Newer" not in first
+    assert first.count("<tr>") == SHOWN + 1
+    assert f"Runs {SHOWN + 1} to {SHOWN + 3} of {SHOWN + 3}." in second
+    assert f'href="/?agent={row.agent}"' in second
+    assert "Older" not in second
+    assert f"There are {SHOWN + 3} runs." in beyond
 
 
 # -- a run and its calls ----------------------------------------------------------------------
@@ -463,3 +475,30 @@ async def test_whoever_was_signed_in_to_a_server_that_is_gone_signs_in_again(run
             own = {"origin": "http://127.0.0.1:8700"}
             answer = await http.post(path, content="a=1", headers=FORM | HTML | own)
             assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in"), path
+
+
+async def test_a_button_pressed_twice_begins_one_run(runs: Path) -> None:
+    app, launcher = application(runs)
+    begin, press = asyncio.Event(), launcher.start
+
+    async def slow(values: Mapping[str, object]) -> str:
+        await begin.wait()
+        return await press(values)
+
+    launcher.start = slow  # type: ignore[method-assign]
+    async with client(app, **AUTH) as http:
+        forms = ("scenario=one", "scenario=one", "scenario=two", "scenario=three&samples=0")
+        pressed = [
+            asyncio.create_task(http.post("/new", content=form, headers=FORM)) for form in forms
+        ]
+        await asyncio.sleep(0.1)
+        begin.set()
+        first, second, other, refused = [await one for one in pressed]
+        assert first.headers["location"] == second.headers["location"]
+        assert other.headers["location"] != first.headers["location"]
+        assert (refused.status_code, len(launcher.asked)) == (422, 2)
+        later = await http.post("/new", content="scenario=one", headers=FORM)
+        assert later.headers["location"] not in (
+            first.headers["location"],
+            other.headers["location"],
+        )

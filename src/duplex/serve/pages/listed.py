@@ -15,7 +15,8 @@ from duplex.serve.pages.markup import Child, Markup, address, tag
 from duplex.serve.pages.words import day, options, run_pill, table
 from duplex.store import Row
 
-SHOWN = 200
+SHOWN = 50
+"""Runs on one page."""
 Only = Literal["all", "failed", "running"]
 _NAMES: dict[Only, str] = {"all": "All", "failed": "Failed", "running": "In progress"}
 _COLUMNS = ("run", "verdict", "when", "calls", "score", "agent", "condition", "report")
@@ -29,6 +30,8 @@ class Chosen:
     scenario: str = ""
     agent: str = ""
     plan: str = ""
+    skip: int = 0
+    """How many newer runs stand on the pages before."""
 
     def fits(self, row: Row) -> bool:
         status = {"all": True, "failed": row.passed is False, "running": row.status == "running"}
@@ -39,9 +42,9 @@ class Chosen:
             and self.plan in ("", row.plan_id)
         )
 
-    def address(self, only: Only) -> str:
+    def address(self, only: Only, skip: int = 0) -> str:
         given = {"scenario": self.scenario, "agent": self.agent, "plan": self.plan}
-        return address(only="" if only == "all" else only, **given)
+        return address(only="" if only == "all" else only, skip=skip or None, **given)
 
 
 def trend_plan(chosen: Chosen, rows: Sequence[Row]) -> str:
@@ -59,16 +62,34 @@ def content(
 ) -> list[Child]:
     """The page: ``rows`` are all runs, ``points`` those of the trend."""
     found = [row for row in rows if chosen.fits(row)]
-    more = f"The newest {SHOWN} of {len(found)} runs." if len(found) > SHOWN else None
+    shown = found[chosen.skip :][:SHOWN]
     listed: Child = tag("p", "No run is here." if not rows else "No run fits.", class_="muted")
-    if found:
-        listed = table(_COLUMNS, [_row(row) for row in found[:SHOWN]])
+    if shown:
+        listed = table(_COLUMNS, [_row(row) for row in shown])
     return [
         tag("h1", "Runs"),
         _filters(chosen, rows),
         _trend(points, trend_of),
-        tag("div", listed, tag("p", more, class_="hint") if more else None, class_="panel"),
+        tag("div", listed, _steps(chosen, len(shown), len(found)), class_="panel"),
     ]
+
+
+def _steps(chosen: Chosen, shown: int, of: int) -> Markup | None:
+    """Which part of a long list this is, and the way to what is newer and older."""
+    first = chosen.skip + 1
+    if first == 1 and shown == of:
+        return None
+    links = []
+    if first > 1:
+        newer = chosen.address(chosen.only, max(0, chosen.skip - SHOWN))
+        links.append(tag("a", "‹ Newer", href=newer, class_="button"))
+    if chosen.skip + shown < of:
+        older = chosen.address(chosen.only, chosen.skip + SHOWN)
+        links.append(tag("a", "Older ›", href=older, class_="button"))
+    words = f"Runs {first} to {first + shown - 1} of {of}." if shown else f"There are {of} runs."
+    return tag(
+        "nav", links, tag("span", words, class_="hint"), aria_label="Pages", class_="row steps"
+    )
 
 
 def _filters(chosen: Chosen, rows: Sequence[Row]) -> Markup:

@@ -19,6 +19,7 @@ from duplex.serve.pages.begin import Fields
 from duplex.serve.pages.frame import STATIC, page, signed_in, static
 from duplex.serve.pages.listed import Chosen, Only
 from duplex.serve.pages.markup import address, tag
+from duplex.serve.pages.once import Once
 from duplex.serve.pages.trends import Trends
 from duplex.serve.plans import again
 from duplex.serve.refusals import Refusal
@@ -72,8 +73,9 @@ def _reading(api: APIRouter, library: Library) -> None:
         scenario: _Text = "",
         agent: _Text = "",
         plan: _Text = "",
+        skip: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     ) -> Response:
-        chosen = Chosen(only=only, scenario=scenario, agent=agent, plan=plan)
+        chosen = Chosen(only=only, scenario=scenario, agent=agent, plan=plan, skip=skip)
         rows = library.rows()
         of = listed.trend_plan(chosen, rows)
         among = [
@@ -122,11 +124,17 @@ def _reading(api: APIRouter, library: Library) -> None:
 
 
 def _changing(api: APIRouter, library: Library, launcher: Launcher) -> None:
+    once = Once()
+
     @api.post("/new")
     async def started(request: Request) -> Response:
         fields = await _fields(request)
+
+        async def begun() -> str:
+            return await launcher.start(begin.options_of(fields))
+
         try:
-            id = await launcher.start(begin.options_of(fields))
+            id = await once.begun("/new", await request.body(), begun)
         except Refusal as refusal:
             content = begin.form(fields, may=True, problem=refusal.message)
             return page(request, "New run", *content, status=refusal.status)
@@ -136,8 +144,12 @@ def _changing(api: APIRouter, library: Library, launcher: Launcher) -> None:
     @api.post("/runs/{run}/again")
     async def held_again(request: Request, run: RunId) -> Response:
         row = library.by_id(run)
+
+        async def begun() -> str:
+            return await launcher.start(again(library, [row]))
+
         try:
-            id = await launcher.start(again(library, [row]))
+            id = await once.begun(row.id, b"", begun)
         except Refusal as refusal:
             back = tag("a", "Back to the run", href=address("runs", row.id))
             said = tag("p", refusal.message, class_="error", role="alert")
