@@ -185,7 +185,7 @@ def watched(tab: browser.Page) -> None:
     assert text(tab, "#over") == "The call is over. Open the recording"
     floor = [text(tab, f"#share-{name}") for name in ("caller", "assistant")]
     assert all(float(one.split()[1]) > 1 for one in floor), floor
-    assert tab.run("document.querySelectorAll('#replies li').length") >= 2
+    assert tab.run("document.querySelectorAll('#replies li').length >= 2")
     assert tab.errors == []
 
 

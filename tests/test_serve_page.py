@@ -210,6 +210,20 @@ async def test_a_run_in_progress_shows_what_has_landed_and_what_goes_on(tmp_path
     assert waiting.status_code == 404
 
 
+async def test_a_run_whose_runner_is_gone_says_how_it_goes_on(runs: Path) -> None:
+    journal = begun(runs, "run_cut", ["booking"])
+    journal.began("booking", 1, "booking.s1")
+    journal.close()
+    async with client(application(runs)[0]) as http:
+        page = (await http.get("/runs/run_cut")).text
+    told = Parts(page).text
+    assert "Interrupted: 0 of 1 test cases were held" in told
+    assert "duplex resume run_cut" in told
+    assert "No call came to its end." in told
+    assert "Against" not in told
+    assert not [one for one in Parts(page).links if one.endswith((".json", ".html"))]
+
+
 async def test_a_call_that_is_over_is_the_viewer_in_a_sandbox(runs: Path) -> None:
     async with client(application(runs)[0]) as http:
         page = await http.get("/runs/run_good/calls/booking.s1?t=1200")

@@ -6,8 +6,11 @@ library and formats what it is given.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from duplex.errors import DuplexError
 from duplex.exports.subject import Subject
+from duplex.inputs import exists
 from duplex.results.run import headline
 from duplex.serve.library import Library, Seen
 from duplex.serve.pages import judged, told
@@ -22,9 +25,9 @@ def content(library: Library, row: Row, against: str | None, *, may: bool) -> li
     """The page of a run, held against its plan's run before or the one that is named."""
     seen = library.seen(row)
     subject, baseline, problem = _compared(library, row, against)
-    over = subject.verdict is not None
+    over = subject.verdict is not None and bool(subject.run.cases)
     return [
-        _head(subject, seen, may=may),
+        _head(subject, seen, library.place(row).path, may=may),
         *judged.parts(subject),
         told.debrief(subject.debrief, row.id) if subject.debrief is not None else None,
         told.comparison(library, row, subject.comparison, problem, baseline) if over else None,
@@ -55,13 +58,19 @@ def sentence(subject: Subject, row: Row) -> str:
     if row.status == "running":
         held = sum(case.final for case in subject.run.cases)
         return f"{held} of {subject.run.expected} test cases held so far."
+    if row.status == "interrupted":
+        held = sum(case.final for case in subject.run.cases)
+        return (
+            f"Interrupted: {held} of {subject.run.expected} test cases were held, then its runner "
+            "was gone."
+        )
     if subject.verdict is not None and not subject.verdict.passed:
         reasons = "; ".join(one.sentence for one in subject.verdict.failures)
         return f"Not passed: {reasons}."
     return headline(subject.run.run) if subject.run.cases else "No call was held."
 
 
-def _head(subject: Subject, seen: Seen, *, may: bool) -> Markup:
+def _head(subject: Subject, seen: Seen, folder: Path, *, may: bool) -> Markup:
     row = seen.row
     going = row.status == "running"
     facts = [
@@ -79,7 +88,8 @@ def _head(subject: Subject, seen: Seen, *, may: bool) -> Markup:
         tag("p", run_pill(row), judged.score_words(subject)[1:], facts, class_="row"),
         progress if going else None,
         tag("p", "It was asked to stop.", class_="hint") if going and seen.stopping else None,
-        _actions(row, seen, may=may),
+        _resume(seen),
+        _actions(row, seen, folder, may=may),
         id="head",
         data_part=True,
         data_run=row.id,
@@ -88,14 +98,22 @@ def _head(subject: Subject, seen: Seen, *, may: bool) -> Markup:
     )
 
 
-def _actions(row: Row, seen: Seen, *, may: bool) -> Markup:
+def _resume(seen: Seen) -> Markup | None:
+    """How a run whose runner is gone goes on."""
+    if seen.row.status != "interrupted" or seen.told is None or not seen.told.opening.resumable:
+        return None
+    return tag("p", tag("code", f"duplex resume {seen.row.id}"), " goes on with it.", class_="hint")
+
+
+def _actions(row: Row, seen: Seen, folder: Path, *, may: bool) -> Markup:
     place = ("api", "runs", row.id)
     links = [tag("a", "Report", href=address(*place, "report.md"), class_="button")]
-    links.append(tag("a", "results.json", href=address(*place, "results.json"), class_="button"))
-    if row.status != "running":
-        links.append(
-            tag("a", "One page with sound", href=address(*place, "viewer.html"), class_="button")
-        )
+    files = (("results.json", "results.json"), ("One page with sound", "viewer.html"))
+    links += [
+        tag("a", words, href=address(*place, name), class_="button")
+        for words, name in files
+        if exists(folder / name)
+    ]
     if not may:
         links.append(tag("a", "Sign in to change it", href="/sign-in", class_="hint"))
     elif row.status == "running" and not seen.stopping:

@@ -116,7 +116,8 @@ def calls(subject: Subject, seen: Seen) -> Markup:
     """Every attempt that is over, those that go on, and those that wait."""
     rows = [*_over(subject), *_going(seen)]
     if not rows:
-        return section("Calls", tag("p", "No call has begun.", class_="muted"), id="calls")
+        words = "No call has begun." if seen.running else "No call came to its end."
+        return section("Calls", tag("p", words, class_="muted"), id="calls")
     names = ("call", "state", "median reply", "duration", "why")
     return section("Calls", table(names, rows), id="calls")
 
