@@ -18,10 +18,11 @@ demo: $(BUILT)
 	$(BIN)/duplex run --scenario restaurant_booking_complete || test $$? -eq 2
 	$(BIN)/duplex run --scenario restaurant_booking_complete --clock virtual
 
-# All cores for what runs in virtual time; then, alone, what asserts on the wall clock.
+# All cores for what runs in virtual time; then, two at once, what asserts on the wall clock.
 test: $(BUILT)
-	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "not wall"
-	$(BIN)/python -m pytest -q -m wall
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m "not wall"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m wall \
+		$$(grep -l 'mark\.wall' tests/test_*.py)
 
 bench: $(BUILT)
 	$(BIN)/python -m pytest bench -q -s --benchmark-enable --benchmark-json=bench.json
