@@ -18,6 +18,7 @@ from duplex.card.device import Device, Fill, Pcm, Stream, Take, Wanted
 from duplex.errors import InputError
 from duplex.listening import Bystander, Which, mixed
 from duplex.recording import CallRecorder
+from duplex.recording.recorder import CONVERSATION
 from duplex.run_folder import RunFolder
 from duplex.values import Event
 from stimuli import pcm, voiced
@@ -184,6 +185,43 @@ def test_a_device_that_vanishes_is_told(tmp_path: Path, card: RushedCard) -> Non
     card.gone = True
     with pytest.raises(InputError, match="the output device is gone after"):
         play(run, card)
+
+
+@pytest.mark.parametrize("begin", [2.0, 1e300, float("inf")])
+def test_a_place_behind_the_end_is_refused(tmp_path: Path, card: RushedCard, begin: float) -> None:
+    with pytest.raises(InputError, match=r"call c is 2\.0 s long"):
+        play(stored(tmp_path / "run"), card, begin=begin)
+
+
+def test_a_call_without_sound_is_told_as_that(tmp_path: Path, card: RushedCard) -> None:
+    with recording(tmp_path / "run"):
+        pass
+    with pytest.raises(InputError, match="call c: its recording holds no sound"):
+        play(tmp_path / "run", card)
+
+
+def test_a_link_out_of_the_run_is_not_followed(tmp_path: Path, card: RushedCard) -> None:
+    path = RunFolder.open(stored(tmp_path / "run")).audio("c") / CONVERSATION
+    path.rename(tmp_path / "elsewhere.wav")
+    path.symlink_to(tmp_path / "elsewhere.wav")
+    with pytest.raises(InputError, match="leads out of the run's folder"):
+        play(tmp_path / "run", card)
+
+
+def test_a_run_goes_on_when_its_listeners_device_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = FakeCard()
+    silenced = Bystander(card, None)
+    card.gone = True
+    assert silenced.close() == "listening: the output device is gone, the rest was not played"
+
+    def refuse(*_: object) -> Stream:
+        raise InputError("no output device")
+
+    refused = Bystander(FakeCard(), None)
+    monkeypatch.setattr(FakeCard, "open_output", refuse)
+    refused.begins("one", RATE // 3)
+    assert refused.line() is None
+    assert refused.close() == "listening: no output device"
 
 
 def test_both_voices_stay_inside_the_range() -> None:

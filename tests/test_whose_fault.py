@@ -191,6 +191,9 @@ TABLE: dict[str, Row] = {
     "our model could not be asked": infra(
         broken(ASSISTANT, "backend", "unreachable"), "backend", "platform"
     ),
+    "a person's sound card was pulled out": infra(
+        broken(CALLER, "transport", "device_gone"), "transport", "platform"
+    ),
     "this machine was late": infra(
         broken(CALLER, "platform_late", "late_tick"), "platform_late", "platform"
     ),

@@ -7,6 +7,7 @@ writes nothing.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -110,11 +111,15 @@ def command(
     path = folder.audio(call_id) / CONVERSATION
     if not exists(path):
         raise InputError(f"call {call_id}: {path} does not exist")
+    if not path.resolve().is_relative_to(folder.path.resolve()):
+        raise InputError(f"call {call_id}: {path} leads out of the run's folder")
     rate_hz, frames, _ = probe_wav(path)
-    start = round(from_seconds * rate_hz)
     live = _goes_on(folder, call_id)
-    if start >= frames and not live:
+    if not frames and not live:
+        raise InputError(f"call {call_id}: its recording holds no sound")
+    if from_seconds * rate_hz >= frames and not (live and math.isfinite(from_seconds)):
         raise InputError(f"from {from_seconds} s: call {call_id} is {frames / rate_hz:.1f} s long")
+    start = round(from_seconds * rate_hz)
     with closing(Speaker(driver(), device, rate_hz)) as speaker:
         state = "in progress" if live else f"{frames / rate_hz:.1f} s"
         console.print(Text(plain(f"{call_id} ({state}), {which.value}")))
@@ -160,6 +165,7 @@ class Bystander:
         self._device = device
         self._speaker: Speaker | None = Speaker(driver, device, SESSION_RATE_HZ)
         self._playing: str | None = None
+        self._refused: str | None = None
 
     def beside(self, screen: Audience) -> Audience:
         return _Overheard(screen, self)
@@ -178,7 +184,12 @@ class Bystander:
             self._speaker.close()
             self._speaker = None
         if self._speaker is None:
-            self._speaker = Speaker(self._driver, self._device, rate_hz)
+            try:
+                self._speaker = Speaker(self._driver, self._device, rate_hz)
+            except InputError as error:
+                # The call itself needs no loudspeaker.
+                self._refused = f"listening: {error}"
+                return
         self._playing = call_id
 
     def hears(self, call_id: str, heard: tuple[Pcm, Pcm]) -> None:
@@ -192,10 +203,13 @@ class Bystander:
             self._playing = None
 
     def close(self) -> str | None:
-        """Close the device; return what is to be told of audio that was dropped."""
+        """Close the device; return what is to be told of audio that was not heard."""
         if self._speaker is None:
-            return None
+            return self._refused
+        alive = self._speaker.alive
         self._speaker.close()
+        if not alive:
+            return "listening: the output device is gone, the rest was not played"
         lost = self._speaker.playback.dropped * 1000 // self._speaker.playback.rate_hz
         return f"listening fell behind: {lost} ms were not played" if lost else None
 

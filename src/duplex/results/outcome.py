@@ -21,6 +21,8 @@ WhoseFault = Literal["nobody", "agent", "simulator", "platform", "user"]
 _CALLERS = frozenset({"caller_connection", "caller_opening", "caller_simulation"})
 _USERS = frozenset({"user_stopped", "not_run"})
 _OURS = frozenset({"platform_late", "audio_queue_overflow", "event_queue_overflow"})
+_CARDS = frozenset({"device_gone"})
+"""Codes of what happens to a person's sound card: it carries the call, it is no caller."""
 _NEVER_OPENED = frozenset({"caller_connection", "assistant_connection", "not_run"})
 
 
@@ -80,7 +82,9 @@ def unserved(evidence: Evidence) -> Failing | None:
 def caller_trouble(evidence: Evidence) -> str | None:
     """Why the caller's side was unsound by a fault of its own; None when it was not."""
     fault = evidence.fatal_fault
-    if fault is None or fault.side is not Side.CALLER or fault.stage in _OURS:
+    if fault is None or fault.side is not Side.CALLER:
+        return None
+    if fault.stage in _OURS or fault.code in _CARDS:
         return None
     return {
         "caller_connection": "caller_not_connected",
