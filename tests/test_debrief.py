@@ -48,6 +48,37 @@ def test_a_sweep_is_blamed_on_its_value_with_a_corrected_p_and_its_calls() -> No
     assert not found.passed
 
 
+def failing(check: str, **more: object) -> Result:
+    """A call that failed this one check of its grade."""
+    made = call(passed=False, **more)  # type: ignore[arg-type]
+    checks = [
+        one.model_copy(update={"status": "failed"}) if one.id == check else one
+        for one in made.assessment.checks
+    ]
+    assessment = made.assessment.model_copy(update={"checks": checks})
+    return made.model_copy(update={"assessment": assessment})
+
+
+def test_a_theme_says_that_the_value_failed_the_task_and_only_of_calls_at_that_value() -> None:
+    loud, quiet = arms("0", "20")
+    held = [failing("application_state", arm=loud, sample=n) for n in range(1, 9)]
+    held += [call(arm=quiet, sample=n) for n in range(1, 8)]
+    held.append(failing("delegation_policy", arm=quiet, sample=8))
+    state, delegation = debrief(run(*held, arms=(quiet, loud))).themes
+    assert "noisy.snr 0 failed task_completed in 100 % of calls against 12 %" in state.analysis
+    assert delegation.affected == 1
+    assert "corrected p" not in delegation.analysis
+
+
+def test_a_theme_of_a_check_of_the_run_has_the_share_of_that_check() -> None:
+    loud, quiet = arms("0", "20")
+    held = [call(arm=loud, sample=n, latencies=(2000.0,)) for n in range(1, 8)]
+    held += [call(arm=loud, sample=8), *(call(arm=quiet, sample=n) for n in range(1, 9))]
+    made = run(*held, arms=(quiet, loud), checks=["response_latency.p95 <= 1500ms"])
+    (theme,) = debrief(made).themes
+    assert "0 failed response_latency.p95 <= 1500ms in 88 % of calls against" in theme.analysis
+
+
 def test_a_sweep_of_nothing_says_that_nothing_could_be_seen_and_why() -> None:
     one, other = arms("20", "21")
     held = [call(arm=arm, sample=n) for arm in (one, other) for n in range(1, 9)]

@@ -15,7 +15,7 @@ from duplex.counting import counted
 from duplex.debrief.values import Channel, Impact, Lifecycle, Prevalence, Span, Theme
 from duplex.verdict.attribution import Sweep
 from duplex.verdict.case import Case, RunCases
-from duplex.verdict.criteria import Criterion
+from duplex.verdict.criteria import TASK, Criterion
 from duplex.verdict.incidents import Incident, Kind, Severity, incidents
 from duplex.verdict.readings import find, read
 
@@ -102,7 +102,7 @@ def _theme(
         total=total,
         checks=_names(check, criteria),
         channel=channel,
-        analysis=_analysis(now, calls, cases, sweep, lifecycle, was, before),
+        analysis=_analysis(now, calls, cases, sweep, lifecycle, was, before, criteria),
         call_ids=calls,
         spans=tuple(
             Span(call_id=o.call_id, start_ms=o.start_ms, end_ms=o.end_ms, incident=o.id)
@@ -195,6 +195,7 @@ def _analysis(
     lifecycle: Lifecycle | None,
     was: int,
     before: int,
+    criteria: Sequence[Criterion],
 ) -> str:
     """What the numbers say of a theme, in plain sentences."""
     if not now:
@@ -206,8 +207,8 @@ def _analysis(
     errors = word_errors([cases[id] for id in calls])
     if errors is not None:
         parts.append(f"In these calls the assistant misheard {100 * errors:.0f} % of the words.")
-    if sweep is not None and (said := _blamed(now[0].check, sweep)):
-        parts.append(said)
+    if sweep is not None:
+        parts += _blamed(now[0].check, [cases[id] for id in calls], sweep, criteria)
     if lifecycle is not None and was:
         parts.append(f"In the baseline it was in {was} of {before} calls.")
     example = next((one for one in now if one.start_ms is not None), now[0])
@@ -237,17 +238,24 @@ def _where_in_the_call(now: Sequence[Incident]) -> list[str]:
     return [f"They lie between {times[0] / 1000:.0f} s and {times[-1] / 1000:.0f} s of the call."]
 
 
-def _blamed(check: str, sweep: Sweep) -> str | None:
-    """What a sweep says of the check a theme belongs to."""
-    about = "task_completed" if check.startswith("check.") else None
-    for found in sweep.checks:
-        if found.check == about and found.worse:
-            worst = found.worse[0]
-            return (
-                f"{worst.of.label} failed it in {worst.failure_rate:.0f} % of calls against "
+def _blamed(
+    check: str, calls: Sequence[Case], sweep: Sweep, criteria: Sequence[Criterion]
+) -> list[str]:
+    """What a sweep says of the run's check that these calls failed, if most lie at that value."""
+    names = {one.id: one.name for one in criteria}
+    about = next((one.id for one in criteria if one.text == check), None)
+    if about is None and check.startswith("check."):
+        about = TASK
+    worse = next((found.worse for found in sweep.checks if found.check == about), ())
+    for worst in worse[:1]:
+        here = sum(case.arm is not None and case.arm.key == worst.of.key for case in calls)
+        if about is not None and 2 * here > len(calls):
+            return [
+                f"{worst.of.label} failed {names.get(about, about)} in "
+                f"{worst.failure_rate:.0f} % of calls against "
                 f"{worst.rest_failure_rate:.0f} % elsewhere (corrected p = {worst.adjusted_p:.2g})."
-            )
-    return None
+            ]
+    return []
 
 
 def _at(one: Incident) -> str:
