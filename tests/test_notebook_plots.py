@@ -220,3 +220,19 @@ def test_a_wrong_wish_is_exit_code_2(held: Run, options: list[str], sentence: st
     done = CliRunner().invoke(app, ["plot", str(held.folder), *options])
     assert done.exit_code == 2
     assert sentence in done.output
+
+
+@pytest.mark.parametrize("far", [1e308, -1e308])
+def test_a_latency_that_no_call_can_have_is_refused(tmp_path: Path, far: float) -> None:
+    found = stored(tmp_path / "run", run(call(latencies=(900.0, far))))
+    with pytest.raises(InputError, match=r"a latency of -?1e\+308 ms cannot be drawn"):
+        found.plot_latency()
+
+
+def test_a_run_without_a_sweep_says_so_in_one_harmless_line(tmp_path: Path) -> None:
+    made = run(call())
+    made = made.model_copy(update={"run": made.run.model_copy(update={"id": HOSTILE})})
+    with pytest.raises(InputError, match="swept nothing") as refused:
+        stored(tmp_path / "run", made).plot_sweep()
+    assert "\x1b" not in str(refused.value)
+    assert "\u202e" not in str(refused.value)

@@ -68,6 +68,8 @@ def test_the_headline_is_one_sentence_with_the_numbers() -> None:
     )
     assert headline(run_of(PASSED, PASSED)) == "2 of 2 calls passed."
     assert headline(run_of()) == "0 of 0 calls passed."
+    cut = run_of(PASSED).model_copy(update={"results": []})
+    assert headline(cut) == "1 of 1 call passed."
 
 
 def test_the_timing_block_is_told_before_the_contract() -> None:

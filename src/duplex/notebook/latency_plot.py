@@ -11,17 +11,26 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from duplex.counting import counted
+from duplex.errors import InputError
 from duplex.notebook.canvas import ASSISTANT, CALLER, INK, MUTED, RULE, Plot, looks, sheet, short
 from duplex.notebook.metrics import Metrics
 from duplex.viewer import say
 from duplex.viewer.reading import items, members, number, text
 
+_FARTHEST_MS = 1e9
 _STATS = (("p50", "median", CALLER, "-"), ("p95", "p95", ASSISTANT, "--"))
 
 
 def draw(metrics: Metrics) -> Plot:
-    """Draw the latencies of one call, or of all calls of a run."""
+    """Draw the latencies of one call, or of all calls of a run.
+
+    Raises:
+        InputError: one of them is none that a call can have.
+    """
     values = sorted(one for found in metrics.latencies.values() for one in found)
+    if values and max(abs(values[0]), abs(values[-1])) > _FARTHEST_MS:
+        far = max(values[0], values[-1], key=abs)
+        raise InputError(f"{short(metrics.of)}: a latency of {far:g} ms cannot be drawn")
     with looks():
         figure = sheet(8.0, 4.2)
         axes = figure.subplots()

@@ -31,7 +31,9 @@ def draw(run: schema.Run) -> Plot:
     """Draw a run's sweep. Raises InputError for a run without one."""
     cases, criteria, _ = judged(run)
     if cases.swept is None or not cases.arms:
-        raise InputError(f"run {run.run.id} swept nothing; duplex run --sweep PROPERTY=VALUE,VALUE")
+        raise InputError(
+            f"run {short(run.run.id)} swept nothing; duplex run --sweep PROPERTY=VALUE,VALUE"
+        )
     sweep = sweep_of(cases, criteria)
     with looks():
         width = max(7.0, 1.3 * len(cases.arms) + 3.5)

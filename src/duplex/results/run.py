@@ -117,7 +117,7 @@ def _not_held(result: schema.Result) -> bool:
 def headline(run: schema.Run) -> str:
     """Say in one sentence what came out."""
     summary = run.summary
-    if summary.total == 1:
+    if summary.total == 1 and run.results:
         return _one_call(run.results[0])
     parts = [f"{summary.passed} of {counted(summary.total, 'call')} passed"]
     if summary.failed:
