@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duplex.errors import InputError
+from duplex.grading.checks import CHECKS
+from duplex.scenario import Question
 from duplex.verdict.criteria import from_json, pinned, read_check
 from duplex.verdict.readings import METRICS, find
 from verdict_runs import call
@@ -73,6 +75,18 @@ def test_the_task_is_always_among_the_checks() -> None:
     assert [check.id for check in pinned(())] == ["task_completed"]
     with pytest.raises(InputError, match="every run has it"):
         pinned(["task_completed"])
+
+
+def test_a_check_that_no_call_has_is_refused_with_the_nearest() -> None:
+    with pytest.raises(InputError, match='no call has a check "aplication_state", nearest: appl'):
+        pinned(["check.aplication_state"])
+    with pytest.raises(InputError, match='no call has a check "question_upsell"'):
+        pinned(["check.question_upsell"], questions={})
+    asked = Question(id="upsell", question="Did it upsell?")
+    assert len(pinned(["Mine: check.question_upsell"], questions={}, asked=[asked])) == 3
+    graded = {one.id for one in call().assessment.checks}
+    assert graded == set(CHECKS)
+    assert len(pinned([f"check.{id}" for id in CHECKS])) == len(CHECKS) + 1
 
 
 def test_pinned_checks_are_read_back_as_they_were() -> None:

@@ -71,7 +71,7 @@ def _unreadable(checks: Sequence[str], where: str) -> Iterator[str]:
     """Say which checks name what does not exist, or compare what cannot be compared."""
     for at, text in enumerate(checks):
         try:
-            criteria.read_check(text)
+            criteria.refuse_unheard(criteria.read_check(text))
         except InputError as error:
             yield f"{where}[{at}]: {error}"
 

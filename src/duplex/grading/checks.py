@@ -70,6 +70,22 @@ class Grade:
         return told or "Every required check passed."
 
 
+CHECKS = (
+    "conversation_completed",
+    "assistant_responded",
+    "application_state",
+    "delegation_policy",
+    "authorized_actions",
+    "critical_procedure",
+    "tool_contract",
+    "verified_state_change",
+    "grounded_assistant_response",
+    "semantic_outcome",
+    "semantic_requirements",
+)
+"""Ids of the checks every call has; questions and a user's own come after them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
     """What every check looks at."""

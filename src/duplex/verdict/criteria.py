@@ -8,17 +8,20 @@ needs the default share; the run's own task is judged by its samples' rule.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from duplex.errors import InputError
+from duplex.grading.checks import CHECKS
 from duplex.results import schema
 from duplex.scenario import Question
+from duplex.scenario.options import QUESTION
 from duplex.values import Json
 from duplex.verdict.case import CheckOutcome, Reading
 from duplex.verdict.expression import Expression, parse
@@ -206,8 +209,10 @@ def pinned(
     """All checks of a run: its task's, those asked for, then each scenario's ``own``.
 
     ``asked`` are questions about all calls, ``questions`` those of each scenario. Raises
-    InputError for a check that cannot be read or was asked for twice.
+    InputError for a check that cannot be read, was asked for twice, or names a check no
+    call has. Where ``questions`` is None any question may be named.
     """
+    asked = tuple(asked)
     found = {TASK: task_check(task_rate)}
     for text in texts:
         criterion = read_check(text)
@@ -232,7 +237,26 @@ def pinned(
                 what = f'check "{criterion.text}" of {scenario}'
                 raise InputError(f"{what}: {known.scenarios[0]} has another")
             found[criterion.id] = replace(known, scenarios=(*known.scenarios, scenario))
+    every = [*asked, *(one for _, ones in _items(questions) for one in ones)]
+    named = None if questions is None else {one.check for one in every}
+    for criterion in found.values():
+        refuse_unheard(criterion, named)
     return tuple(found.values())
+
+
+def refuse_unheard(criterion: Criterion, questions: Collection[str] | None = None) -> None:
+    """Raise InputError if it names a check of the call that no call has.
+
+    ``questions`` are the checks that questions make; None: any question's may be named.
+    """
+    for name in criterion.expression.names:
+        head, _, id = name.partition(".")
+        open_ended = questions is None and id.startswith(QUESTION)
+        if head != "check" or open_ended or id in (known := [*CHECKS, *(questions or ())]):
+            continue
+        near = difflib.get_close_matches(id, known, n=3, cutoff=0.4)
+        hint = f", nearest: {', '.join(near)}" if near else ""
+        raise InputError(f'check "{criterion.text}": no call has a check "{id}"{hint}')
 
 
 def _items(found: Mapping[str, Iterable[V]] | None) -> Iterable[tuple[str, Iterable[V]]]:
