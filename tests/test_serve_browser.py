@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.wall,
     pytest.mark.skipif(BINARY is None, reason="no chromium on PATH: apt-get install chromium"),
 ]
-SECONDS = 6
+SECONDS = 12
 LONG = "run_with_a_name_of_one_long_word_and_a_date_20261201"
 MANY_TABS = 80
 
@@ -183,6 +183,9 @@ def watched(tab: browser.Page) -> None:
     assert text(tab, "#listen") == "Stop listening"
     tab.wait("!document.getElementById('over').hidden")
     assert text(tab, "#over") == "The call is over. Open the recording"
+    tab.wait("document.getElementById('who').textContent === 'over'")
+    levels = "[...document.querySelectorAll('.lane i')].every((one) => one.style.width === '0%')"
+    assert tab.run(levels)
     floor = [text(tab, f"#share-{name}") for name in ("caller", "assistant")]
     assert all(float(one.split()[1]) > 1 for one in floor), floor
     assert tab.run("document.querySelectorAll('#replies li').length >= 2")

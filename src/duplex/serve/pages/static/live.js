@@ -39,7 +39,6 @@ function follow() {
   on("replies", replies);
   on("floor", floor);
   on("over", () => {
-    over = true;
     events.close();
     ended();
   });
@@ -81,7 +80,7 @@ function line(entry) {
   if (entry.kind === "tool") item.append(make("b", "", "Tool"));
   item.append(make("bdi", "", entry.text || "no words"));
   const more = [entry.latency, ...entry.tags].filter(Boolean).join(", ");
-  if (more) item.append(make("span", "small", ` ${more}`));
+  if (more) item.append(make("span", "small", ` · ${more}`));
   return item;
 }
 
@@ -109,6 +108,7 @@ function floor(found) {
 }
 
 function ended() {
+  over = true;
   const link = make("a", "", "Open the recording");
   link.href = location.pathname;
   const box = byId("over");
@@ -141,16 +141,17 @@ function at(side, ms) {
 
 function draw(ms) {
   byId("clock").textContent = clock(ms);
-  const speaks = SIDES.filter((side) => recent(side, ms));
+  const done = over && ms >= newest() - heard.step;
+  const speaks = done ? [] : SIDES.filter((side) => recent(side, ms));
   const who = byId("who");
   const name = speaks.length === 2 ? "both" : speaks[0] ?? "";
-  const words = { both: "both speak", caller: "the caller speaks", assistant: "the assistant speaks", "": "silence" }[name];
+  const words = { both: "both speak", caller: "the caller speaks", assistant: "the assistant speaks", "": done ? "over" : "silence" }[name];
   if (who.textContent !== words) {
     who.textContent = words;
     who.className = name;
   }
   for (const side of SIDES) {
-    const { db } = at(side, ms);
+    const db = done ? QUIET_DB : at(side, ms).db;
     byId(`${side}-level`).style.width = `${Math.max(0, Math.min(100, (100 * (db - QUIET_DB)) / -QUIET_DB))}%`;
     byId(`${side}-says`).textContent = speaks.includes(side) ? "speaks" : "";
   }
