@@ -9,6 +9,7 @@ BUILT := $(VENV)/.built
 # The whole environment: the extension built in place, speech and test extras.
 $(BUILT): pyproject.toml setup.py $(wildcard src/duplex/*.pyx src/duplex/*.pxd src/duplex/*.h src/duplex/_chain_*.c src/duplex/_webrtc_*.c)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV): about 1 GB, a few minutes; nothing is printed meanwhile"
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[local,dev]'
 	touch $@

@@ -17,6 +17,7 @@ from duplex.cli import app
 from duplex.cli.shared import named
 from duplex.metrics.timeline import measure_file
 from duplex.wavfile import write_wav
+from verdict_runs import call, run
 
 TREE = Path(__file__).parents[1]
 DATA = TREE / "tests" / "data"
@@ -198,3 +199,17 @@ def test_an_address_where_nobody_listens_is_said_in_words(tmp_path: Path) -> Non
         told = duplex("run", "--assistant", address, *one)
     assert told.exit_code == 2
     assert "cannot be reached: nobody listens there" in " ".join(told.stderr.split())
+
+
+def test_what_list_and_show_tell_can_be_piped(tmp_path: Path) -> None:
+    folder = tmp_path / "run_live_20260801_120000_3f2a1b"
+    folder.mkdir()
+    (folder / "results.json").write_text(run(call()).model_dump_json(by_alias=True))
+    listed = duplex("list", "--runs", str(tmp_path), "--since", "2000-01-01")
+    shown = duplex("show", str(folder))
+    assert (listed.exit_code, shown.exit_code) == (0, 0), listed.stderr + shown.stderr
+    assert folder.name in listed.stdout
+    assert "ledger: " in shown.stdout
+    assert listed.stderr == shown.stderr == ""
+    for way in ("--json", "--markdown"):
+        assert "status: " not in duplex("show", str(folder), way).stdout

@@ -12,7 +12,7 @@ import typer
 
 from duplex.cli.config import Config
 from duplex.cli.shared import Json, Markdown, named
-from duplex.cli.shell import app, stop, talk
+from duplex.cli.shell import app, paper, stop, talk
 from duplex.errors import DuplexError
 from duplex.run_filters import MEANS, Filters
 
@@ -48,7 +48,8 @@ def list_runs(
         limit=limit,
     )
     try:
-        listing.list_runs(runs, filters, as_json=as_json, console=talk())
+        console = talk() if as_json else paper()
+        listing.list_runs(runs, filters, as_json=as_json, console=console)
     except DuplexError as error:
         stop(str(error))
 
@@ -68,7 +69,8 @@ def show(
     from duplex import listing
 
     try:
-        listing.show(run, runs, as_json=as_json, markdown=markdown, console=talk())
+        console = talk() if as_json or markdown else paper()
+        listing.show(run, runs, as_json=as_json, markdown=markdown, console=console)
     except DuplexError as error:
         stop(str(error))
 

@@ -145,6 +145,11 @@ def talk() -> Console:
     return Talk(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 
+def paper() -> Console:
+    """The console for text that was asked for, so that it can be piped: stdout, no markup."""
+    return Talk(highlight=False, markup=False, soft_wrap=True)
+
+
 def stop(message: str) -> NoReturn:
     """Say one sentence on stderr and exit 2."""
     print(f"duplex: {plain(message)}", file=sys.stderr)
