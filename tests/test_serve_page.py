@@ -123,6 +123,24 @@ async def test_the_trend_of_a_plan_has_a_dot_for_every_settled_run(runs: Path) -
     assert "<circle" not in none
 
 
+def test_a_trend_is_of_one_agent_of_a_plan(runs: Path) -> None:
+    row = Store(runs).rows()[0]
+    plan = [
+        replace(row, id=f"run_{n}", plan_id="demo", agent=agent)
+        for n, agent in enumerate(["mine", "local", "local"])
+    ]
+
+    def shown(plan_id: str = "", agent: str = "") -> str | None:
+        found = listed.trend_of(Chosen(plan=plan_id, agent=agent), plan)
+        return None if found is None else found.id
+
+    assert shown() == "run_1"
+    assert shown(agent="mine") is None
+    assert shown("demo") == "run_0"
+    assert shown("demo", "local") == "run_1"
+    assert shown("other") is None
+
+
 def test_a_long_list_has_pages(runs: Path) -> None:
     row = Store(runs).rows()[0]
     many = [replace(row, id=f"run_{n}") for n in range(SHOWN + 3)]

@@ -5,6 +5,7 @@ It formats rows and points; nothing is judged here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -47,14 +48,20 @@ class Chosen:
         return address(only="" if only == "all" else only, skip=skip or None, **given)
 
 
-def trend_plan(chosen: Chosen, rows: Sequence[Row]) -> str:
-    """The plan whose trend is shown: the one chosen, else the newest run's that has several."""
-    if chosen.plan or chosen.scenario:
-        return chosen.plan
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row.plan_id] = counts.get(row.plan_id, 0) + bool(row.plan_id)
-    return next((row.plan_id for row in rows if counts[row.plan_id] > 1), "")
+def trend_of(chosen: Chosen, rows: Sequence[Row]) -> Row | None:
+    """The newest run of those whose trend is shown, which have its plan and its agent.
+
+    Of the plan that was chosen, else of the first that was held several times; none for a
+    scenario, whose calls may belong to any plan.
+    """
+    if chosen.plan:
+        among = (row for row in rows if row.plan_id == chosen.plan)
+        return next((row for row in among if chosen.agent in ("", row.agent)), None)
+    if chosen.scenario:
+        return None
+    held = Counter((row.plan_id, row.agent) for row in rows if row.plan_id)
+    among = (row for row in rows if held[row.plan_id, row.agent] > 1)
+    return next((row for row in among if chosen.agent in ("", row.agent)), None)
 
 
 def content(

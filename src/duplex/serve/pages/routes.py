@@ -77,18 +77,18 @@ def _reading(api: APIRouter, library: Library) -> None:
     ) -> Response:
         chosen = Chosen(only=only, scenario=scenario, agent=agent, plan=plan, skip=skip)
         rows = library.rows()
-        of = listed.trend_plan(chosen, rows)
+        newest = listed.trend_of(chosen, rows)
+        # A plan may be held with one agent after another; a trend is of one of them.
+        only_agent = agent if newest is None else newest.agent
         among = [
             row
             for row in rows
-            if (not of or row.plan_id == of)
+            if (newest is None or row.plan_id == newest.plan_id)
             and (not scenario or scenario in row.scenarios)
-            and agent in ("", row.agent)
+            and only_agent in ("", row.agent)
         ]
-        points = trends.points(among, scenario or None) if of or scenario else []
-        name = scenario or "one plan, the newest run's"
-        if plan or (of and not scenario):
-            name = next((f"{listed.plan_name(row)}" for row in rows if row.plan_id == of), name)
+        points = trends.points(among, scenario or None) if newest or scenario else []
+        name = scenario if newest is None else listed.plan_name(newest)
         return page(request, "Runs", *listed.content(chosen, rows, points, name))
 
     @api.get("/new")
