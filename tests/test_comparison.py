@@ -52,6 +52,31 @@ def test_an_assistant_400_ms_slower_is_caught_with_an_interval() -> None:
     assert found.worse
 
 
+@pytest.mark.parametrize("paired", [True, False])
+def test_a_median_that_moved_in_every_call_is_no_chance(paired: bool) -> None:
+    spread = random.Random(3)
+    quick = [[400 + spread.gauss(0, 30) for _ in range(4)] for _ in range(8)]
+    slow = [[value + 1200 for value in call] for call in quick]
+    mean, median, _ = differences(slow, quick, paired=paired, seed="moved")
+    assert median.delta == pytest.approx(1200)
+    assert (mean.p or 1) < 0.02
+    assert (median.p or 1) < 0.02
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_a_median_s_test_keeps_its_level_where_calls_differ_and_builds_do_not(paired: bool) -> None:
+    spread = random.Random(4)
+
+    def held() -> list[list[float]]:
+        return [
+            [base + spread.gauss(0, 30) for _ in range(spread.randint(1, 5))]
+            for base in (spread.choice((400, 1600)) for _ in range(7))
+        ]
+
+    found = [differences(held(), held(), paired=paired, seed=str(n))[1].p for n in range(200)]
+    assert sum(p is not None and p <= 0.05 for p in found) <= 18
+
+
 def test_the_same_build_twice_shows_no_difference_and_says_what_could_have_been_seen() -> None:
     found = compared(held(8), held(8))
     assert not found.worse
