@@ -133,3 +133,11 @@ def test_a_list_is_wanted_where_a_flag_may_be_repeated(tmp_path: Path) -> None:
     config.write_text("[degrade]\ncondition = 'noisy'\n", encoding="utf-8")
     done = CliRunner().invoke(app, ["degrade", "a", "b", "--config", str(config)])
     assert "degrade.condition is 'noisy', wanted a list" in done.stderr
+
+
+def test_a_run_says_that_a_check_is_a_list(tmp_path: Path) -> None:
+    config = tmp_path / "duplex.toml"
+    config.write_text("[run]\ncheck = 'turns <= 3'\n", encoding="utf-8")
+    done = CliRunner().invoke(app, ["run", "--config", str(config)])
+    assert done.exit_code == 2
+    assert done.stderr == "duplex: option check: got 'turns <= 3'; want a list\n"

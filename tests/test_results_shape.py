@@ -118,6 +118,16 @@ def test_what_is_written_reads_back_the_same() -> None:
         read_run("{}")
 
 
+def test_a_results_file_cut_short_or_of_another_kind_is_one_sentence_with_its_place() -> None:
+    with pytest.raises(DuplexError) as cut:
+        read_run('{"schema_version": "2.0", "assist')
+    with pytest.raises(DuplexError, match=r"schema 2\.0: run: Field required"):
+        read_run("{}")
+    assert "line 1 column" in str(cut.value)
+    assert "\n" not in str(cut.value)
+    assert "pydantic" not in str(cut.value)
+
+
 def test_our_additions_stand_under_duplex_only() -> None:
     timing: dict[str, Json] = {"response_latency": {"p50": 900.0}}
     figures = CallFigures(

@@ -15,5 +15,7 @@ def option_fault(error: ValidationError) -> InputError:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     message = str(first["msg"]).removeprefix("Value error, ")
+    if first["type"] == "tuple_type":
+        message = "want a list"
     got = "" if not where else f"option {where.replace('_', '-')}: got {first['input']!r}; "
     return InputError(f"{got}{message[:1].lower()}{message[1:]}")

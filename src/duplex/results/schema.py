@@ -11,7 +11,7 @@ import json
 import math
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from duplex.errors import DuplexError
 
@@ -302,5 +302,10 @@ def read_run(text: str) -> Run:
     """Read a results file; raise DuplexError when it is not schema 2.0."""
     try:
         return Run.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        said = f"{where}: {first['msg']}" if where else str(first["msg"])
+        raise DuplexError(f"not a results file of schema {SCHEMA_VERSION}: {said}") from None
     except ValueError as error:
         raise DuplexError(f"not a results file of schema {SCHEMA_VERSION}: {error}") from None
