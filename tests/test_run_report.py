@@ -15,6 +15,8 @@ from duplex.values import Json
 from duplex.viewer.call import call_page
 from test_remeasuring import run_folder
 from timing_scenes import measured
+from verdict_runs import call
+from verdict_runs import run as run_of_calls
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +134,20 @@ def test_the_viewer_shows_the_same_limits(folder: Path, run: schema.Run) -> None
         {"cells": list(row.cells()), "met": row.met} for row in limits(timing)
     ]
     assert call_page(folder, run, 2).view["limits"] == []
+
+
+def test_a_page_of_a_thousand_calls_fits_a_pipeline_and_says_what_it_left_out() -> None:
+    calls = [call(sample=n, passed=n % 4 > 0) for n in range(1, 1001)]
+    page = run_report.as_markdown(run_of_calls(*calls, task_rate=0))
+    assert len(page.encode()) < 400_000
+    left_out = "Of 1000 calls, 750 that passed are not listed; the first 40 of these follow."
+    assert left_out in page
+    assert page.count("\n## booking.s") == 40
+    assert "## booking.s4\n" in page
+    assert "## booking.s5\n" not in page
+
+
+def test_a_page_of_few_calls_tells_each_under_its_own_id() -> None:
+    page = run_report.as_markdown(run_of_calls(*(call(sample=n) for n in range(1, 41))))
+    assert [f"## booking.s{n}\n" in page for n in range(1, 41)] == [True] * 40
+    assert "not listed" not in page

@@ -26,6 +26,7 @@ from duplex.journal import read as read_journal
 from duplex.options import RunOptions
 from duplex.publishing import publish
 from duplex.report import run_report
+from duplex.report.run_report import MOST_TOLD
 from duplex.report.verdict_report import verdict_lines
 from duplex.results import schema
 from duplex.results.run import COLUMNS, exit_code, headline, rows
@@ -34,8 +35,6 @@ from duplex.screen import CallView, Screen, plain
 from duplex.values import Event
 
 INTERRUPTED = 130
-MOST_ROWS = 40
-"""Calls that are told one by one on a terminal, unless all are asked for."""
 
 
 class _Stop:
@@ -209,8 +208,8 @@ def table(run: schema.Run, *, every: bool) -> Iterator[str]:
     """
     *names, _ = COLUMNS
     wanted = found = rows(run)
-    if not every and len(found) > MOST_ROWS:
-        wanted = tuple(row for row in found if row.status != "passed")[:MOST_ROWS]
+    if not every and len(found) > MOST_TOLD:
+        wanted = tuple(row for row in found if row.status != "passed")[:MOST_TOLD]
     called = [row.cells() for row in wanted]
     lines = [tuple(names), *(cells[:-1] for cells in called)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(names))]

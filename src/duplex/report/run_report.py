@@ -20,7 +20,10 @@ from duplex.results.run import COLUMNS, headline, rows, work_unseen
 from duplex.results.stored import member
 from duplex.values import Json
 
+MOST_TOLD = 40
+"""Of more calls than this, those that did not pass are told, and so many one by one."""
 _FATES = ("attempted", "answered", "late", "unanswered", "censored", "excluded")
+_MOST_ROWS = 500
 _TIMES = (
     ("heard reply latency", "response_latency"),
     ("time to yield", "time_to_yield"),
@@ -67,13 +70,32 @@ def basis(run: schema.Run) -> str:
 
 
 def as_markdown(run: schema.Run) -> str:
-    """All of it; ends with a line break."""
+    """All of it, of many calls what did not pass; ends with a line break.
+
+    A pipeline's summary holds a megabyte, and a thousand calls told one by one are more.
+    """
+    every = len(run.results) <= MOST_TOLD
+    told = [one for one in run.results if every or one.status != "passed"]
     lines = [f"# {cell(run.run.id)}", "", cell(headline(run)), "", *verdict_markdown(run)]
-    lines += section("Calls", table(COLUMNS, [row.cells() for row in rows(run)]))
-    for result in run.results:
+    listed = [row for row in rows(run) if every or row.status != "passed"][:_MOST_ROWS]
+    lines += section("Calls", table(COLUMNS, [row.cells() for row in listed]))
+    if not every:
+        lines += [_left_out(run, len(listed), len(told)), ""]
+    for result in told[:MOST_TOLD]:
         lines += _call(result)
     lines += ["## Basis", "", *(f"- {cell(line)}" for line in short(run))]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _left_out(run: schema.Run, listed: int, failed: int) -> str:
+    """Which calls the page does not show."""
+    passed = len(run.results) - failed
+    more = f", nor {failed - listed} that did not pass" if failed > listed else ""
+    alone = f"; the first {MOST_TOLD} of these follow" if failed > MOST_TOLD else ""
+    return (
+        f"Of {len(run.results)} calls, {passed} that passed are not listed{more}{alone}. "
+        "All are in results.json and in viewer.html."
+    )
 
 
 def words(run: schema.Run) -> str:
@@ -96,9 +118,8 @@ def _misheard(result: schema.Result) -> tuple[int, int] | None:
 
 
 def _call(result: schema.Result) -> Iterator[str]:
-    sample = result.duplex.get("sample")
-    again = f" #{sample}" if isinstance(sample, int) and sample > 1 else ""
-    yield f"## {cell(result.scenario_id + again)}"
+    id = member(result.duplex, "case").get("call_id")
+    yield f"## {cell(id if isinstance(id, str) else result.scenario_id)}"
     yield ""
     yield from outcome_markdown(result)
     told = member(result.duplex, "checks")
