@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,21 @@ def test_an_incident_becomes_a_scenario_whose_check_fails_on_the_call(tmp_path: 
     # It keeps what its own scenario expects, and is another scenario all the same.
     assert scenario.expected.tools.required
     assert scenario.id != "restaurant_booking_complete"
+
+
+def test_an_incident_of_an_own_check_needs_no_check_and_a_known_one_takes_its_share(
+    tmp_path: Path,
+) -> None:
+    source = find(stored(tmp_path), runs=tmp_path, call="restaurant_booking_complete.s1",
+                  incident=None)  # fmt: skip
+    cases, criteria, _ = judged(run(call(latencies=(4000.0,))))
+    (slow,) = incidents(cases, criteria)
+    own = replace(slow, check="check.check_function:polite")
+    assert scenario_of(replace(source, incident=own)).duplex.checks is None
+    known = scenario_of(replace(source, incident=slow))
+    loose = known.duplex.model_copy(update={"checks": (f"{slow.check} @ 50%", "turns <= 9")})
+    again = replace(source, incident=slow, scenario=known.model_copy(update={"duplex": loose}))
+    assert scenario_of(again).duplex.checks == ("turns <= 9", f"{slow.check} @ 100%")
 
 
 def test_what_is_not_there_is_refused_with_what_is(tmp_path: Path) -> None:

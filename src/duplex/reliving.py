@@ -15,6 +15,7 @@ from pathlib import Path
 
 from duplex.errors import InputError
 from duplex.exports.said import SaidLine, said_in
+from duplex.grading.own_checks import PREFIX
 from duplex.questions import asked_about, asked_by
 from duplex.results.stored import load_results, scenarios_of
 from duplex.scenario import Expected, Input, Scenario, ScriptLine
@@ -24,6 +25,7 @@ from duplex.store import find_run
 from duplex.values import Action
 from duplex.verdict.block import judged
 from duplex.verdict.case import Case
+from duplex.verdict.criteria import read_check
 from duplex.verdict.incidents import Incident, incidents
 
 _LONGEST = 100
@@ -51,8 +53,10 @@ def command(
     put((scenario_of(source),), out)
     if out is None:
         return ""
+    named = _function(source.incident)
+    own = f", --check-function MODULE:{named}" if named else ""
     return (
-        f"{out}: hold it with duplex run --data {out} --caller scripted "
+        f"{out}: hold it with duplex run --data {out} --caller scripted{own} "
         "and the options that chose your assistant"
     )
 
@@ -84,6 +88,23 @@ def find(run: Path, *, runs: Path, call: str | None, incident: str | None) -> So
     return Source(folder=folder, case=found, incident=moment, scenario=own)
 
 
+def _function(incident: Incident | None) -> str | None:
+    """Name of the user's own check that failed: it fails the call itself, wherever it is given."""
+    own = f"check.{PREFIX}"
+    if incident is None or not incident.check.startswith(own):
+        return None
+    return incident.check.removeprefix(own)
+
+
+def _checks(known: Sequence[str], incident: Incident | None) -> tuple[str, ...]:
+    """A scenario's checks with the one an incident fails, in the place of its like."""
+    if incident is None or _function(incident):
+        return tuple(known)
+    pinned = read_check(f"{incident.check} @ 100%")
+    others = [text for text in known if read_check(text).id != pinned.id]
+    return (*others, f"{incident.check} @ 100%")
+
+
 def scenario_of(source: Source) -> Scenario:
     """The scenario that brings the call, or its moment, back."""
     case = source.case
@@ -92,16 +113,14 @@ def scenario_of(source: Source) -> Scenario:
     if not script:
         raise InputError(f"call {case.call_id}: nobody knows what its caller said")
     base = source.scenario or _from_words(case, script)
-    checks = list(base.duplex.checks or ())
-    if source.incident is not None and source.incident.check not in checks:
-        checks.append(f"{source.incident.check} @ 100%")
+    checks = _checks(base.duplex.checks or (), source.incident)
     options = base.duplex.model_copy(
         update={
             "seed": case.seed,
             "conditions": () if case.condition == "clean" else (case.condition,),
             "first_speaker": "caller" if lines[0].role == "user" else "assistant",
             "script": script,
-            "checks": tuple(checks) or None,
+            "checks": checks or None,
         }
     )
     name = source.incident.id if source.incident is not None else "again"
