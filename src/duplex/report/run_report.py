@@ -93,8 +93,8 @@ def _left_out(run: schema.Run, listed: int, failed: int) -> str:
     more = f", nor {failed - listed} that did not pass" if failed > listed else ""
     alone = f"; the first {MOST_TOLD} of these follow" if failed > MOST_TOLD else ""
     return (
-        f"Of {counted(len(run.results), 'call')}, {passed} that passed are not listed{more}{alone}. "
-        "All are in results.json and in viewer.html."
+        f"Of {counted(len(run.results), 'call')}, {passed} that passed are not listed"
+        f"{more}{alone}. All are in results.json and in viewer.html."
     )
 
 
