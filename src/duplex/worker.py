@@ -80,7 +80,8 @@ def _orphaned(runner: int) -> None:
 def main() -> None:
     """A signal from a terminal goes to the runner, who passes it on."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_orphaned, args=(os.getppid(),), daemon=True).start()
+    # Told and not asked for: a runner that was killed as this began is no longer the parent.
+    threading.Thread(target=_orphaned, args=(int(sys.argv[2]),), daemon=True).start()
     asyncio.run(serve(Path(sys.argv[1])))
 
 

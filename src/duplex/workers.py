@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
@@ -79,7 +80,7 @@ class Workers:
         await asyncio.gather(*(self._ended(process) for process in list(self._processes)))
 
     async def _started(self) -> Process:
-        words = (sys.executable, "-m", "duplex.worker", str(self._folder.path))
+        words = (sys.executable, "-m", "duplex.worker", str(self._folder.path), str(os.getpid()))
         if sys.platform == "win32":
             process = await asyncio.create_subprocess_exec(
                 *words, stdin=PIPE, stdout=PIPE, limit=_LINE_BYTES
