@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from duplex import worker as worker_module
 from duplex.clock import real_pause, wall_seconds
 from duplex.errors import InputError
 from duplex.exports.junit import junit
@@ -90,6 +93,25 @@ def test_a_worker_whose_agent_blocks_leaves_after_its_runner_was_killed(tmp_path
         process.kill()
         process.wait()
     assert seen(lambda: not alive(worker), 30.0)
+
+
+def test_a_worker_leaves_though_its_runner_was_killed_before_it_could_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runner it was told is not its parent any more; the call it holds never ends."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left: Future[int] = Future()
+
+    async def never_ends(_: Path) -> None:
+        assert await asyncio.to_thread(left.result, 30.0) == 1
+
+    monkeypatch.setattr(worker_module, "_LEAVE_SECONDS", 0.0)
+    monkeypatch.setattr(worker_module, "serve", never_ends)
+    monkeypatch.setattr(os, "_exit", left.set_result)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["worker", str(tmp_path), str(gone.pid)])
+    worker_module.main()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no lock is inherited there")
