@@ -12,7 +12,7 @@ import typer
 
 from duplex import options as run_options
 from duplex.cli import shared
-from duplex.cli.config import HELP, LEFT, Config, from_file
+from duplex.cli.config import LEFT, Config
 from duplex.cli.headings import HEADINGS
 from duplex.cli.shared import Run
 from duplex.cli.shell import app, stop, talk
@@ -216,15 +216,7 @@ def run(
     ticks: Annotated[
         bool, typer.Option(help="Also write audio/<id>/ticks.jsonl, a record per reporting tick.")
     ] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help=HELP,
-            is_eager=True,
-            expose_value=False,
-            callback=from_file(frozenset(run_options.RunOptions.model_fields)),
-        ),
-    ] = None,
+    config: shared.RunConfig = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json on stdout.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
     listen: Annotated[

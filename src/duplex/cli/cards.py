@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, get_type_hints
 
 import typer
 
 from duplex import options as run_options
-from duplex.cli import calls
-from duplex.cli.config import HELP, LEFT, Config, from_file
+from duplex.cli import calls, shared
+from duplex.cli.config import LEFT, Config
 from duplex.cli.shared import Run
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError
@@ -130,15 +129,7 @@ def talk_to(
             "for loudspeakers.",
         ),
     ] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help=HELP,
-            is_eager=True,
-            expose_value=False,
-            callback=from_file(frozenset(run_options.RunOptions.model_fields)),
-        ),
-    ] = None,
+    config: shared.RunConfig = None,
     **given: object,
 ) -> None:
     """Call the assistant yourself, by microphone and loudspeaker; it is measured like a run.

@@ -150,7 +150,7 @@ def compare(
             as_json=as_json,
             markdown=markdown,
             across_rulers=across_rulers,
-            console=talk(),
+            console=talk() if as_json or markdown else paper(),
         )
     except DuplexError as error:
         stop(str(error))

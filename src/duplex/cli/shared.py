@@ -10,6 +10,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from duplex.cli.config import HELP, from_file
+from duplex.options import RunOptions
+
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 Markdown: TypeAlias = Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")]
 EarsModel: TypeAlias = Annotated[
@@ -59,3 +62,14 @@ Run: TypeAlias = Annotated[
     Path,
     typer.Argument(metavar="RUN", help="A run's folder, or its id in ./runs.", callback=named),
 ]
+RunConfig: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help=HELP,
+        is_eager=True,
+        expose_value=False,
+        callback=from_file(frozenset(RunOptions.model_fields)),
+    ),
+]
+"""``--config`` of a verb whose table holds any option of a run, also those that are no flag."""
