@@ -83,6 +83,15 @@ def test_a_page_holds_nothing_that_becomes_markup() -> None:
     assert page.index("## Themes") < page.index("## Calls")
 
 
+def test_a_page_says_what_went_well() -> None:
+    good = subject_of(run(*[call(sample=n) for n in range(1, 6)]))
+    assert good.debrief is not None
+    assert len(good.debrief.went_well) >= 1
+    well = summary(good).split("## Went well\n\n", 1)[1].split("\n\n", 1)[0]
+    assert well.count("- ") >= len(good.debrief.went_well)
+    assert "held" in well
+
+
 def test_a_page_of_a_comparison_says_what_is_worse() -> None:
     slow = run(*[call(sample=n, latencies=(1500.0 + n, 1600.0)) for n in range(1, 9)])
     base = run(*[call(sample=n, latencies=(1000.0 + n, 1100.0)) for n in range(1, 9)])

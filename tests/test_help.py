@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from duplex.cli import app
+from duplex.cli.cards import UNDER
 from duplex.cli.headings import HEADINGS
 
 
@@ -67,3 +68,9 @@ def test_every_option_of_run_stands_under_a_heading(monkeypatch: pytest.MonkeyPa
     assert sorted(named) == sorted(params)
     shown = help_of(("run",), monkeypatch)
     assert re.findall(r"^(\S.*):$", shown, re.MULTILINE) == [*HEADINGS, "Options"]
+
+
+def test_every_option_of_talk_stands_under_a_heading() -> None:
+    assert isinstance(ROOT, TyperGroup)
+    params = {str(param.name) for param in ROOT.commands["talk"].params} - {"config"}
+    assert sorted(name for names in UNDER.values() for name in names) == sorted(params)

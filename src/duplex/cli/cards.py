@@ -15,6 +15,7 @@ import typer
 from duplex import options as run_options
 from duplex.cli import calls, shared
 from duplex.cli.config import LEFT, Config
+from duplex.cli.headings import HEADINGS
 from duplex.cli.shared import Run
 from duplex.cli.shell import app, stop, talk
 from duplex.errors import DuplexError
@@ -67,6 +68,19 @@ BORROWED = (
     "verbose",
 )
 """Options of ``run`` that ``talk`` has too."""
+CARD = (
+    "list_devices",
+    "input_device",
+    "output_device",
+    "card_rate_hz",
+    "latency_ms",
+    "calibrate",
+    "push_to_interrupt",
+)
+UNDER = {"The sound card": CARD} | {
+    title: tuple(name for name in names if name in BORROWED) for title, names in HEADINGS.items()
+}
+"""Under which headings ``talk --help`` lists its options: those of ``run``, behind its own."""
 OWN_DEFAULTS: dict[str, object] = {"max_duration_seconds": 600.0}
 
 
@@ -93,7 +107,7 @@ def borrowing(verb: Callable[..., None]) -> Callable[..., None]:
     return verb
 
 
-@app.command("talk")
+@app.command("talk", headings=UNDER)
 @borrowing
 def talk_to(
     context: typer.Context,

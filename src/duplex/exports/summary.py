@@ -62,6 +62,8 @@ def _debrief(found: Debrief) -> list[str]:
         for theme in found.themes
     ]
     lines += section("Themes", table(("theme", "severity", "calls", "", "what"), themes))
+    well = [f"- {cell(one.title)}. {cell(one.body)}" for one in found.went_well]
+    lines += section("Went well", well)
     advice = [f"{one.order}. {cell(one.title)}. {cell(one.body)}" for one in found.recommendations]
     return lines + section("Recommendations", advice)
 
